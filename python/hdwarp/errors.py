@@ -1,0 +1,93 @@
+"""errors: the exceptions hdWarp raises and the diagnostics it collects. Every message names the thing, the reason and the cure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+
+
+class Error(Exception):
+    """Base of everything hdWarp raises on purpose."""
+
+
+class NotSupported(Error, NotImplementedError):
+    """An option the interface offers and this version does not carry out yet; the message names it."""
+
+
+class StageError(Error, ValueError):
+    """A stage, or one prim of it, that cannot be read. ``path`` is the prim's path, or the file's name."""
+
+    def __init__(self, path: object, message: str) -> None:
+        self.path = str(path)
+        self.reason = message
+        super().__init__(f"<{self.path}>: {message}")
+
+
+class ArgumentError(Error, ValueError):
+    """A value given to hdWarp that it cannot use: says what was given and what would do."""
+
+
+class OutputError(Error, OSError):
+    """A file that cannot be written."""
+
+
+class Severity(StrEnum):
+    NOTE = "note"  # worth knowing; the picture is as documented
+    WARNING = "warning"  # something authored is not drawn, or not drawn as authored
+    ERROR = "error"  # something is broken and was skipped; ``strict`` raises
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One thing to tell about one prim. ``code`` is a stable kebab-case word to filter by, ``path`` a prim path or file name."""
+
+    path: str
+    code: str
+    severity: Severity
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.severity}: <{self.path}>: {self.message} [{self.code}]"
+
+    def as_dict(self) -> dict[str, str]:
+        return asdict(self)
+
+
+class Diagnostics:
+    """The diagnostics of one scene or render, in the order found, each reported once."""
+
+    def __init__(self) -> None:
+        self._items: dict[Diagnostic, None] = {}
+
+    def add(self, path: object, code: str, severity: Severity | str, message: str) -> None:
+        self._items.setdefault(Diagnostic(str(path), code, Severity(severity), message))
+
+    def note(self, path: object, code: str, message: str) -> None:
+        self.add(path, code, Severity.NOTE, message)
+
+    def warning(self, path: object, code: str, message: str) -> None:
+        self.add(path, code, Severity.WARNING, message)
+
+    def error(self, path: object, code: str, message: str) -> None:
+        self.add(path, code, Severity.ERROR, message)
+
+    def extend(self, items: Iterator[Diagnostic] | list[Diagnostic] | tuple[Diagnostic, ...]) -> None:
+        for item in items:
+            self._items.setdefault(item)
+
+    def clear(self) -> None:
+        self._items.clear()
+
+    def __iter__(self) -> Iterator[Diagnostic]:
+        return iter(self._items)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def raise_errors(self) -> None:
+        """``strict``: raise StageError for the first diagnostic of severity error, if any."""
+        errors = [item for item in self._items if item.severity is Severity.ERROR]
+        if errors:
+            more = f" (and {len(errors) - 1} more errors)" if len(errors) > 1 else ""
+            raise StageError(errors[0].path, errors[0].message + more)

@@ -1,0 +1,142 @@
+"""stage.columns: what the adapter hands on. NumPy only, no pxr objects: metres, radians, column-vector float64 matrices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+import numpy as np
+
+from hdwarp.errors import Diagnostics
+
+
+class GeometryKind(IntEnum):
+    """What an instance points at; the number is the one the device tables hold."""
+
+    MESH = 0
+    SPHERE = 1  # unit sphere, radius 1; the authored radius is in the transform
+    CUBE = 2  # [-1, 1]^3; half the authored size is in the transform
+
+
+@dataclass(slots=True)
+class Primvar:
+    """A primvar that varies over a mesh. Constant ones are `Gprim.constants`, per-instance ones `Gprim.instance_primvars`."""
+
+    interpolation: str  # "uniform" (per face), "vertex" (per point; "varying" is read as this) or "faceVarying" (per face corner)
+    values: np.ndarray  # (n, k) float32, k = 1..4
+    indices: np.ndarray | None = None  # (m,) int32 into values, already checked to be in range
+
+
+@dataclass(slots=True, eq=False)
+class MeshGeometry:
+    """One unique polygon mesh in object space and authored units, triangulated. Holes, faces with fewer than three corners
+    and faces that use a bad point or index have no triangles; face, corner and point numbers stay as authored."""
+
+    points: np.ndarray  # (P, 3) float32, all finite (a bad point is replaced by zeros and used by no triangle)
+    triangle_corners: np.ndarray  # (T, 3) int32: index into the authored faceVertexIndices; counter-clockwise is the front
+    triangle_points: np.ndarray  # (T, 3) int32: index into points
+    triangle_face: np.ndarray  # (T,) int32: authored face; triangles are in authored face order
+    face_count: int
+    corner_count: int
+    normals: Primvar | None = None  # shading normals, authored or computed as DESIGN section 3 says; None: faceted
+    primvars: dict[str, Primvar] = field(default_factory=dict)  # by name without "primvars:"
+    face_subset: np.ndarray | None = None  # (face_count,) int16: index into Gprim.subset_materials, -1 in no subset
+
+
+@dataclass(slots=True, eq=False)
+class Instancer:
+    """A PointInstancer, for decoding ids."""
+
+    path: str
+    ids: np.ndarray  # (n,) int64 authored ids, or 0..n-1
+
+
+@dataclass(slots=True, eq=False)
+class Gprim:
+    """One drawable prim: Hydra's rprim. A prim drawn through a point instancer has one row of `transforms` an instance."""
+
+    path: str  # given out: authored path, instance proxy path inside native instances
+    kind: GeometryKind
+    mesh: int  # index into StageColumns.meshes, -1 for shapes
+    transforms: np.ndarray  # (n, 4, 4) float64: world_from_object, metres, column vectors
+    instance_ids: np.ndarray | None = None  # (n,) int32 index into the instancer's protoIndices; None: zeros
+    instancer: Instancer | None = None
+    material: int = -1  # index into StageColumns.materials
+    subset_materials: tuple[int, ...] = ()  # material of each GeomSubset slot; -1: the subset is bound to nothing: the gprim's own
+    body: int = -1  # index into StageColumns.bodies
+    double_sided: bool = False
+    purpose: str = "default"
+    constants: dict[str, np.ndarray] = field(default_factory=dict)  # name -> (k,) float32, k = 1..4, inherited ones included
+    instance_primvars: dict[str, np.ndarray] = field(default_factory=dict)  # name -> (n, k) float32, authored on the instancer
+
+
+@dataclass(slots=True, eq=False)
+class Material:
+    """Constant inputs of a bound UsdPreviewSurface (linear Rec.709); what is connected to a texture keeps its fallback."""
+
+    path: str
+    diffuse_color: tuple[float, float, float] | None = (0.18, 0.18, 0.18)  # None: driven by the displayColor primvar
+    emissive_color: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    opacity: float = 1.0
+    metallic: float = 0.0
+    roughness: float = 0.5
+    specular_color: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    use_specular_workflow: bool = False
+    ior: float = 1.5
+
+
+@dataclass(slots=True, eq=False)
+class Body:
+    """A prim with UsdPhysics.RigidBodyAPI."""
+
+    path: str
+    world_from_body: np.ndarray  # (4, 4) float64, rigid (scale and shear taken out), metres
+
+
+@dataclass(slots=True, eq=False)
+class Camera:
+    """A UsdGeom.Camera at one time. Lengths in metres: lens values are tenths of a scene unit in USD, turned here."""
+
+    path: str
+    world_from_camera: np.ndarray  # (4, 4) float64 rigid: rotation and position [m]; scale, shear and mirror are in `axes`
+    axes: np.ndarray  # (3, 3) float64: what the full matrix applies to camera-space directions before the rotation; identity normally
+    body: int = -1  # index into StageColumns.bodies
+    projection: str = "perspective"  # or "orthographic"
+    focal_length: float = 0.0
+    aperture: tuple[float, float] = (0.0, 0.0)  # horizontal, vertical
+    aperture_offset: tuple[float, float] = (0.0, 0.0)
+    clipping_range: tuple[float, float] = (0.0, 0.0)
+    clipping_planes: np.ndarray = field(default_factory=lambda: np.zeros((0, 4)))  # camera space; cut where a.x + d < 0; metres
+    exposure_scale: float = 1.0  # UsdGeom.Camera.ComputeLinearExposureScale
+    f_stop: float = 0.0
+    focus_distance: float = 0.0  # metres
+    shutter: tuple[float, float] = (0.0, 0.0)  # time codes relative to the frame
+    attributes: dict[str, object] = field(default_factory=dict)  # authored namespaced attributes, for scene.cameras.attribute()
+
+
+@dataclass(slots=True, eq=False)
+class Site:
+    """A prim with HdWarpSiteAPI: a named frame."""
+
+    path: str
+    world_from_site: np.ndarray  # (4, 4) float64 rigid, metres
+    body: int = -1
+
+
+@dataclass(slots=True, eq=False)
+class StageColumns:
+    """Everything the renderer draws of one stage at one time. Gprims, bodies, materials, cameras are in sorted path order."""
+
+    metres_per_unit: float
+    up_axis: str  # "Y" or "Z"
+    time: float | None  # time code; None is the default time
+    time_codes_per_second: float
+    meshes: list[MeshGeometry] = field(default_factory=list)
+    gprims: list[Gprim] = field(default_factory=list)
+    materials: list[Material] = field(default_factory=list)
+    bodies: list[Body] = field(default_factory=list)
+    cameras: list[Camera] = field(default_factory=list)
+    sites: list[Site] = field(default_factory=list)
+    light_paths: list[str] = field(default_factory=list)
+    prim_counts: dict[str, int] = field(default_factory=dict)  # imageable prims seen, by type name, drawn or not
+    diagnostics: Diagnostics = field(default_factory=Diagnostics)

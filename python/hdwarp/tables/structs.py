@@ -1,0 +1,158 @@
+"""tables.structs: the device tables as kernels see them. Plain columns, one row an item; no USD, no host code."""
+
+from __future__ import annotations
+
+import warp as wp
+
+vec8f = wp.types.vector(length=8, dtype=wp.float32)
+vec8i = wp.types.vector(length=8, dtype=wp.int32)
+vec16f = wp.types.vector(length=16, dtype=wp.float32)
+
+# Geometry kinds; the numbers of stage.columns.GeometryKind.
+MESH = wp.constant(0)
+SPHERE = wp.constant(1)
+CUBE = wp.constant(2)
+
+
+@wp.struct
+class MeshColumns:
+    """Unique meshes. One 8-wide BVH each, all in the same arrays; then what a hit is decoded with.
+
+    A *node* is six vec8f (lower x, y, z, upper x, y, z of its eight children) and a vec8i of children: >= 0 a node,
+    < 0 leaf -1 - child, EMPTY_CHILD none (its box is inverted, so that no test passes). A *leaf* is up to 16 triangles side by side: nine
+    vec16f (a.x a.y a.z b.x ... c.z; lane = triangle). *slot* = 16 * leaf + lane names a triangle.
+    """
+
+    nodes: wp.array[vec8f]  # (6 * node_count,)
+    children: wp.array[vec8i]  # (node_count,)
+    leaf_vertices: wp.array[vec16f]  # (9 * leaf_count,) object space less the mesh's centre; unused lanes hold a copy of a used one's a, a, a
+    leaf_count: wp.array[wp.int32]  # (leaf_count,) triangles in the leaf, 1..16
+    slot_triangle: wp.array[wp.int32]  # (16 * leaf_count,) triangle within its mesh, authored face order (triangleId); -1 unused lane
+    # One row a mesh: where its parts start.
+    root: wp.array[wp.int32]  # node
+    triangle_start: wp.array[wp.int32]
+    point_start: wp.array[wp.int32]
+    corner_start: wp.array[wp.int32]
+    face_start: wp.array[wp.int32]
+    has_subsets: wp.array[wp.int32]
+    # One row a triangle; numbers are within the mesh.
+    triangle_face: wp.array[wp.int32]
+    triangle_points: wp.array[wp.vec3i]
+    triangle_corners: wp.array[wp.vec3i]
+    # One row a face of the meshes that have subsets (face_start counts these rows).
+    face_subset: wp.array[wp.int32]  # slot of the subset that owns the face, -1 none
+
+
+@wp.struct
+class InstanceColumns:
+    """One row an instance. world = world_from_object * object + translation, in the frame of the instance's world [m]."""
+
+    object_from_world: wp.array[wp.mat33f]
+    world_from_object: wp.array[wp.mat33f]
+    translation: wp.array[wp.vec3d]
+    kind: wp.array[wp.int32]  # MESH, SPHERE, CUBE
+    geometry: wp.array[wp.int32]  # mesh row, -1 for shapes
+    rank: wp.array[wp.int32]  # order in which equal depths are settled: the lower wins
+    cull: wp.array[wp.int32]  # 1: single sided under the cull setting, its back faces are looked through
+    world: wp.array[wp.int32]
+    body: wp.array[wp.int32]  # row, -1 none
+    prim_id: wp.array[wp.int32]  # given out
+    instance_id: wp.array[wp.int32]  # given out
+    body_id: wp.array[wp.int32]  # given out
+    material: wp.array[wp.int32]  # row, -1 none
+    subset_start: wp.array[wp.int32]  # into subset_material; only read where the mesh has subsets
+    subset_material: wp.array[wp.int32]  # material row of each subset slot, -1: the instance's own material
+
+
+@wp.struct
+class MaterialColumns:
+    """One row a material: constants, linear Rec.709."""
+
+    diffuse_color: wp.array[wp.vec3f]
+    uses_display_color: wp.array[wp.int32]  # 1: the base colour is the displayColor primvar
+    emissive_color: wp.array[wp.vec3f]
+    material_id: wp.array[wp.int32]  # given out
+
+
+@wp.struct
+class PrimvarColumns:
+    """One primvar name over all meshes and instances. Meshes hold what varies over a surface, instances what does not."""
+
+    width: wp.int32  # components given out, 1..4
+    values: wp.array[wp.float32]  # rows of `width` floats; narrower authored values are padded with 0
+    indices: wp.array[wp.int32]
+    # One row a mesh.
+    mesh_interpolation: wp.array[wp.int32]  # NONE, UNIFORM, VERTEX, FACE_VARYING
+    mesh_values: wp.array[wp.int32]  # first row in values
+    mesh_indices: wp.array[wp.int32]  # first row in indices, -1: not indexed
+    # One row an instance; wins over nothing: used where the mesh has none.
+    instance_values: wp.array[wp.int32]  # row in values, -1 none
+
+
+NONE = wp.constant(0)
+UNIFORM = wp.constant(1)
+VERTEX = wp.constant(2)
+FACE_VARYING = wp.constant(3)
+
+
+@wp.struct
+class TopLevel:
+    """The 8-wide BVHs over instances, one a world, all in the same arrays, in the frame of their world.
+    Nodes as in MeshColumns; a child < 0 is instance row -1 - child."""
+
+    nodes: wp.array[vec8f]
+    children: wp.array[vec8i]
+
+
+@wp.struct
+class ViewRow:
+    """One image of one camera in one world. Pixels are those of the full image, (0, 0) top left, centres at +0.5.
+
+    The ray of the sample at pixel (x, y): origin + origin_dx * x + origin_dy * y, direction + direction_dx * x + direction_dy * y,
+    where `origin` and `direction` belong to the centre of pixel (0, 0). Its parameter t is the distance along `forward` [m]
+    (forward . direction = 1). Perspective: origin_dx = origin_dy = 0. Orthographic: direction_dx = direction_dy = 0.
+    """
+
+    origin: wp.vec3d  # in the frame of the view's world [m]
+    origin_dx: wp.vec3f
+    origin_dy: wp.vec3f
+    direction: wp.vec3f
+    direction_dx: wp.vec3f
+    direction_dy: wp.vec3f
+    forward: wp.vec3f  # gradient of depth: unit unless the camera is scaled
+    right: wp.vec3f  # camera axes in the world (columns of the rotation), unit
+    up: wp.vec3f
+    back: wp.vec3f
+    orthographic: wp.int32
+    near: wp.float32  # [m], both ends included; planar depth, or distance along the ray with `radial`
+    far: wp.float32
+    radial: wp.int32
+    exposure: wp.float32
+    scene_unit: wp.float32  # scene units per metre, for cameraDepth
+    world: wp.int32
+    root: wp.int32  # node of the world's TopLevel tree, -1 none
+    global_root: wp.int32  # node of the global tree (its frame is moved by global_offset), -1 none
+    global_offset: wp.vec3d  # origin of the view's world in the global frame [m]
+    # The data window, in pixels, and the 16 x 8 tiles of the full image that cover it.
+    x0: wp.int32
+    y0: wp.int32
+    width: wp.int32
+    height: wp.int32
+    tile_x0: wp.int32  # floor(x0 / 16)
+    tile_y0: wp.int32  # floor(y0 / 8)
+    tiles_x: wp.int32
+    tiles_y: wp.int32
+    first_tile: wp.int32  # tiles of the views before this one: tile jobs of all views are numbered through
+    record: wp.int32  # first pixel of the view in the visibility record
+    output: wp.int32  # first pixel of the view in the output arrays (rows of `width` pixels, no padding)
+    masked: wp.int32  # 1: not rendered, its outputs keep what they hold
+
+
+@wp.struct
+class Visibility:
+    """What each pixel sees. A view's pixels are rows of pitch = 16 * tiles_x; pixel (x, y) of the full image is at
+    record + (y - 8 * tile_y0) * pitch + (x - 16 * tile_x0)."""
+
+    slot: wp.array[wp.int32]  # triangle slot (MeshColumns), 0 for shapes, -1 miss
+    instance: wp.array[wp.int32]  # instance row, -1 miss
+    key: wp.array[wp.float32]  # the larger the nearer: 1/t, or -t in orthographic views; good to about 1e-5, resolve computes t anew
