@@ -1,0 +1,80 @@
+"""hdWarp turns a USD stage into pixels and ground truth: `hdwarp.render(stage)` for images, `hdwarp.Scene` to keep one open.
+
+Importing it is light: it registers the USD schemas, and loads the rest (Warp, the tracer) when a name is first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+from hdwarp.errors import ArgumentError, Diagnostic, Diagnostics, Error, NotSupported, OutputError, Severity, StageError
+from hdwarp.schema_registration import plugin_path, register
+
+if TYPE_CHECKING:
+    from hdwarp import author, physics, sensors
+    from hdwarp.delegate.render_settings import RenderSettings
+    from hdwarp.frame import Frame
+    from hdwarp.later import SensorManager, authored_worlds, replicate
+    from hdwarp.rendering import render
+    from hdwarp.scene import Scene
+    from hdwarp.sensors.camera import RayMode, SensorCamera
+
+__version__ = "0.1.0"
+
+# Public name: the module that holds it, loaded at first use.
+_LAZY = {
+    "Frame": "hdwarp.frame",
+    "RayMode": "hdwarp.sensors.camera",
+    "RenderSettings": "hdwarp.delegate.render_settings",
+    "Scene": "hdwarp.scene",
+    "SensorCamera": "hdwarp.sensors.camera",
+    "SensorManager": "hdwarp.later",
+    "author": "hdwarp.author",
+    "authored_worlds": "hdwarp.later",
+    "physics": "hdwarp.physics",
+    "render": "hdwarp.rendering",
+    "replicate": "hdwarp.later",
+    "sensors": "hdwarp.sensors",
+}
+
+__all__ = [
+    "ArgumentError",
+    "Diagnostic",
+    "Diagnostics",
+    "Error",
+    "Frame",
+    "NotSupported",
+    "OutputError",
+    "RayMode",
+    "RenderSettings",
+    "Scene",
+    "SensorCamera",
+    "SensorManager",
+    "Severity",
+    "StageError",
+    "__version__",
+    "author",
+    "authored_worlds",
+    "physics",
+    "plugin_path",
+    "render",
+    "replicate",
+    "sensors",
+]
+
+register()
+
+
+def __getattr__(name: str) -> object:
+    module_name = _LAZY.get(name)
+    if module_name is None:
+        raise AttributeError(f"module 'hdwarp' has no attribute '{name}'")
+    module = importlib.import_module(module_name)
+    value = getattr(module, name, module) if module_name == f"hdwarp.{name}" else getattr(module, name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,284 @@
+"""aovs.resolve: one visibility record -> every AOV asked for. Made once with its scratch memory, then run as often as one likes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import warp as wp
+
+from hdwarp.aovs.buffers import flat_pixels, flat_scalars
+from hdwarp.aovs.interpolation import normals_kernel, primvar_kernel
+from hdwarp.aovs.pixel_runs import lane_count, runs_per_row
+from hdwarp.aovs.registry import AOVS, aov_spec, primvar_name
+from hdwarp.aovs.resolve_kernels import GeometryClears, GeometryPlanes, IdClears, IdPlanes, geometry_kernel, ids_kernel
+from hdwarp.errors import ArgumentError
+from hdwarp.launch import launch
+from hdwarp.shade.encode import srgb_tables
+from hdwarp.shade.headlight import GREY, ColourClears, ColourPlanes, colour_kernel, samples_kernel
+from hdwarp.tables.structs import InstanceColumns, MaterialColumns, MeshColumns, PrimvarColumns, Visibility
+
+# AOV -> field of the planes that the geometry and id kernels fill.
+_GEOMETRY = {
+    "distance_to_image_plane": "distance_to_image_plane",
+    "cameraDepth": "camera_depth",
+    "distance_to_camera": "distance_to_camera",
+    "depth": "depth",
+    "position": "position",
+    "Peye": "position_eye",
+    "Ngeom": "normal",
+    "barycentric": "barycentric",
+}
+_IDS = {
+    "primId": "prim_id",
+    "instanceId": "instance_id",
+    "elementId": "element_id",
+    "triangleId": "triangle_id",
+    "materialId": "material_id",
+    "bodyId": "body_id",
+    "instanceRow": "instance_row",
+    "worldId": "world_id",
+}
+_COLOUR = ("color", "rgba8", "albedo")
+
+
+def primvars_needed(names: list[str] | tuple[str, ...]) -> list[str]:
+    """Primvar names whose columns `ResolvePlan` can use for these AOVs: `normals` and `displayColor` where shading reads them."""
+    needed = dict.fromkeys(primvar_name(name) for name in names if primvar_name(name))
+    if any(name in ("normal", "Neye", "color", "rgba8") for name in names):
+        needed["normals"] = None
+    if any(name in _COLOUR for name in names):
+        needed["displayColor"] = None
+    return list(needed)
+
+
+class ResolvePlan:
+    """What one resolve launches, with its structs and scratch memory. `update` allocates and copies nothing and does not wait.
+
+    The arrays behind all arguments may change between updates, their addresses may not: make a new plan when a table has grown.
+    """
+
+    def __init__(
+        self,
+        views: wp.array,
+        view_count: int,
+        width: int,
+        height: int,
+        meshes: MeshColumns,
+        instances: InstanceColumns,
+        materials: MaterialColumns,
+        primvars: Mapping[str, PrimvarColumns],
+        visibility: Visibility,
+        outputs: Mapping[str, wp.array],
+        *,
+        clear: Mapping[str, object] | None = None,
+        device: wp.Device | str,
+    ) -> None:
+        """``views``: wp.array[ViewRow]; ``width``, ``height``: the largest of them. ``primvars``: columns by name without prefix;
+        ``"normals"`` are the shading normals of meshes (3 wide), ``"displayColor"`` the base colour where no material gives one (3 wide).
+        ``outputs``: an array an AOV, of its pixel type and any shape, filled from `ViewRow.output` on. ``clear``: values by AOV name.
+        Every device array must have at least one item, as `tables.storage` sees to.
+        """
+        self.device = wp.get_device(device)
+        self.outputs = dict(outputs)
+        lanes = lane_count(self.device)
+        runs = runs_per_row(width, lanes)
+        self._lanes = lanes
+        self._job_count = view_count * height * runs
+        self._where = [views, runs, height]
+        self._clear = dict(clear or {})
+        unknown = [name for name in self._clear if name not in self.outputs]
+        if unknown:
+            raise ArgumentError(f"clear values for {', '.join(unknown)}, which are not among the outputs: {', '.join(self.outputs)}")
+        self._flat = self._checked(primvars)
+        self._pixel_count = max((array.shape[0] for array in self._flat.values()), default=0)
+        self._launches: list[tuple[wp.Kernel, list]] = []
+        self._keep: list[wp.array] = []  # scratch and aliases
+        self._plan(meshes, instances, materials, primvars, visibility)
+
+    def update(self) -> None:
+        """Fill the outputs from the visibility record. Pixels of masked views keep what they hold."""
+        for kernel, arguments in self._launches:
+            launch(kernel, self._job_count, arguments, device=self.device)
+
+    def _checked(self, primvars: Mapping[str, PrimvarColumns]) -> dict[str, wp.array]:
+        flat = {}
+        for name, array in self.outputs.items():
+            primvar = primvar_name(name)
+            if primvar is None:
+                flat[name] = flat_pixels(aov_spec(name), array, self.device)
+                continue
+            if primvar not in primvars:
+                known = ", ".join(f"primvars:{known}" for known in primvars) or "none"
+                raise ArgumentError(f"no columns for AOV '{name}'; given were {known}")
+            flat[name] = flat_pixels(aov_spec(name, components=primvars[primvar].width), array, self.device)
+        for name in ("normals", "displayColor"):
+            if name in primvars and primvars[name].width != 3:
+                raise ArgumentError(f"primvar '{name}' has {primvars[name].width} components; build its columns 3 wide")
+        if len({array.shape[0] for array in flat.values()}) > 1:
+            raise ArgumentError(f"outputs differ in pixel count: { {name: array.shape[0] for name, array in flat.items()} }")
+        return flat
+
+    def _clear_of(self, name: str) -> tuple[float, ...]:
+        width = getattr(self._flat[name].dtype, "_length_", 1) if name in self._flat and name not in AOVS else None
+        return aov_spec(name, components=width).clear_values(self._clear.get(name))
+
+    def _scratch(self, dtype: type) -> wp.array:
+        array = wp.empty(max(self._pixel_count, 1), dtype=dtype, device=self.device)
+        self._keep.append(array)
+        return array
+
+    def _plan(
+        self,
+        meshes: MeshColumns,
+        instances: InstanceColumns,
+        materials: MaterialColumns,
+        primvars: Mapping[str, PrimvarColumns],
+        visibility: Visibility,
+    ) -> None:
+        asked = self._flat
+        lit = "color" in asked or "rgba8" in asked
+        coloured = lit or "albedo" in asked
+        shaded = lit or "normal" in asked or "Neye" in asked
+        display = primvars.get("displayColor") if coloured else None
+        smooth = primvars.get("normals") if shaded else None
+        interpolated = [name for name in asked if primvar_name(name)]
+
+        geometry = GeometryPlanes()
+        for name, member in _GEOMETRY.items():
+            if name in asked:
+                setattr(geometry, member, asked[name])
+        if shaded and "Ngeom" not in asked:
+            geometry.normal = self._scratch(wp.vec3f)
+        if (display is not None or smooth is not None or interpolated) and "barycentric" not in asked:
+            geometry.barycentric = self._scratch(wp.vec2f)
+        if shaded or interpolated or display is not None or any(name in asked for name in _GEOMETRY):
+            self._geometry(meshes, instances, visibility, geometry)
+
+        ids = IdPlanes()
+        for name, member in _IDS.items():
+            if name in asked:
+                setattr(ids, member, asked[name])
+        if coloured:
+            ids.material_row = self._scratch(wp.int32)
+        if coloured or any(name in asked for name in _IDS):
+            clears = IdClears()
+            for name, member in _IDS.items():
+                setattr(clears, member, int(self._clear_of(name)[0]))
+            self._add(ids_kernel(self._lanes), [meshes, instances, materials, visibility, clears, ids])
+
+        def interpolate(columns: PrimvarColumns, out: wp.array, missing: float, clear: tuple[float, ...]) -> None:
+            scalars = flat_scalars(out, wp.float32)
+            self._keep.append(scalars)
+            padded = wp.vec4f(*clear, *[0.0] * (4 - len(clear)))
+            arguments = [meshes, instances, visibility, geometry.barycentric, columns, missing, padded, scalars]
+            self._add(primvar_kernel(self._lanes), arguments)
+
+        for name in interpolated:
+            interpolate(primvars[primvar_name(name)], asked[name], 0.0, self._clear_of(name))
+        normal = asked.get("normal")
+        if shaded:
+            smooth_plane = None
+            if smooth is not None:
+                smooth_plane = self._scratch(wp.vec3f)
+                interpolate(smooth, smooth_plane, 0.0, (0.0, 0.0, 0.0))
+            if normal is None and lit:
+                normal = self._scratch(wp.vec3f)
+            clears = [wp.vec3f(*self._clear_of("normal")), wp.vec3f(*self._clear_of("Neye"))]
+            arguments = [instances, visibility, geometry.normal, smooth_plane, *clears, normal, asked.get("Neye")]
+            self._add(normals_kernel(self._lanes), arguments)
+        if coloured:
+            display_plane = None
+            if display is not None:
+                display_plane = self._scratch(wp.vec3f)
+                interpolate(display, display_plane, GREY, (0.0, 0.0, 0.0))
+            self._colour(materials, visibility, ids.material_row, normal if lit else None, display_plane)
+
+    def _geometry(self, meshes: MeshColumns, instances: InstanceColumns, visibility: Visibility, planes: GeometryPlanes) -> None:
+        vertices = flat_scalars(meshes.leaf_vertices, wp.float32)
+        self._keep.append(vertices)
+        clears = GeometryClears()
+        for name, member in _GEOMETRY.items():
+            values = self._clear_of(name)
+            make = {1: float, 2: wp.vec2f, 3: wp.vec3f}[len(values)]
+            setattr(clears, member, make(*values))
+        self._add(geometry_kernel(self._lanes), [vertices, instances, visibility, clears, planes])
+
+    def _colour(
+        self, materials: MaterialColumns, visibility: Visibility, material_row: wp.array, normal: wp.array | None, display: wp.array | None
+    ) -> None:
+        planes, clears = ColourPlanes(), ColourClears()
+        for name in _COLOUR:
+            values = self._clear_of(name)
+            setattr(clears, name, wp.vec4ub(*map(int, values)) if name == "rgba8" else wp.vec4f(*values))
+            if name in self._flat:
+                setattr(planes, name, self._flat[name])
+        tables = srgb_tables(self.device)
+        arguments = [visibility, materials, material_row, normal, display, tables, clears, planes]
+        self._add(colour_kernel(self._lanes), arguments)
+
+    def _add(self, kernel: wp.Kernel, arguments: list) -> None:
+        self._launches.append((kernel, [*self._where, *arguments]))
+
+
+def resolve(
+    views: wp.array,
+    view_count: int,
+    width: int,
+    height: int,
+    meshes: MeshColumns,
+    instances: InstanceColumns,
+    materials: MaterialColumns,
+    primvars: Mapping[str, PrimvarColumns],
+    visibility: Visibility,
+    outputs: Mapping[str, wp.array],
+    *,
+    clear: Mapping[str, object] | None = None,
+    device: wp.Device | str,
+) -> ResolvePlan:
+    """`ResolvePlan` made and run once; the plan, to run it again."""
+    plan = ResolvePlan(
+        views, view_count, width, height, meshes, instances, materials, primvars, visibility, outputs, clear=clear, device=device
+    )
+    plan.update()
+    return plan
+
+
+class ColourSamples:
+    """Sums the colour of several samples a pixel and gives their mean: resolve each sample's `color` into ``sample``, then `add` it."""
+
+    def __init__(
+        self,
+        views: wp.array,
+        view_count: int,
+        width: int,
+        height: int,
+        outputs: Mapping[str, wp.array],
+        *,
+        clear: Mapping[str, object] | None = None,
+        device: wp.Device | str,
+    ) -> None:
+        """``outputs``: those of `color` and `rgba8` that are wanted, as for `ResolvePlan`."""
+        self.device = wp.get_device(device)
+        flat = {name: flat_pixels(aov_spec(name), outputs[name], self.device) for name in ("color", "rgba8") if name in outputs}
+        if not flat:
+            raise ArgumentError("colour samples need an output for color or rgba8")
+        size = max(array.shape[0] for array in flat.values())
+        lanes = lane_count(self.device)
+        runs = runs_per_row(width, lanes)
+        self._kernel, self._job_count = samples_kernel(lanes), view_count * height * runs
+        self._where = [views, runs, height]
+        self._color, self._rgba8 = flat.get("color"), flat.get("rgba8")
+        self._srgb = srgb_tables(self.device)
+        self._clear = wp.vec4ub(*map(int, aov_spec("rgba8").clear_values((clear or {}).get("rgba8"))))
+        self.sample = wp.zeros(max(size, 1), dtype=wp.vec4f, device=self.device)
+        self._total = wp.zeros(max(size, 1), dtype=wp.vec4f, device=self.device)
+
+    def add(self, *, first: bool) -> None:
+        """Add ``sample`` to the sum; ``first`` starts a new one."""
+        arguments = [*self._where, 0.0 if first else 1.0, self.sample, self._total, 0.0, self._srgb, self._clear, None, None]
+        launch(self._kernel, self._job_count, arguments, device=self.device)
+
+    def finish(self, samples: int) -> None:
+        """Write the mean of ``samples`` to the outputs; `rgba8` is encoded from the mean."""
+        arguments = [*self._where, 1.0, None, self._total, 1.0 / samples, self._srgb, self._clear, self._color, self._rgba8]
+        launch(self._kernel, self._job_count, arguments, device=self.device)

@@ -1,0 +1,123 @@
+"""batch.jobs: stages x shots x frames -> files. One scene a stage and set of purposes, kept over all its shots and frames."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pxr import Usd
+
+from hdwarp.batch.shots import Shot, ShotVar
+from hdwarp.delegate.render_settings import RenderSettings
+from hdwarp.errors import Diagnostic, Diagnostics, Error
+from hdwarp.frame import Frame
+from hdwarp.rendering import render_shot
+from hdwarp.scene import Scene
+from hdwarp.stage.open import resolve_time
+from hdwarp.writeback import write_file
+from hdwarp.writeback.atomic import check_target, exists_complete
+from hdwarp.writeback.names import Output, holds_one_aov, plan, template_of
+
+
+@dataclass(slots=True)
+class Job:
+    """One shot at one time, and the files it fills: (path, the one var it holds or None for all)."""
+
+    stage: Usd.Stage
+    shot: Shot
+    time: Usd.TimeCode
+    files: list[tuple[Path, ShotVar | None]] = field(default_factory=list)
+    frame_number: float | None = None  # None outside frame ranges
+
+
+@dataclass(slots=True)
+class JobResult:
+    job: Job
+    written: list[Path]
+    kept: list[Path]  # complete from an earlier run
+    error: str | None = None
+    diagnostics: tuple[Diagnostic, ...] = ()
+    frame: Frame | None = None
+
+
+def plan_jobs(stages: Sequence[tuple[Usd.Stage, Sequence[Shot]]], out: str | None, frames: Sequence[float] | None, time: object) -> list[Job]:
+    """All jobs of a run with their file names, checked to be different. Raises ArgumentError with a template that would work."""
+    jobs, outputs, owners = [], [], []
+    for stage, shots in stages:
+        identifier = stage.GetRootLayer().identifier
+        for number in frames if frames is not None else [None]:
+            code = resolve_time(stage, time if number is None else number)
+            for shot in shots:
+                job = Job(stage, shot, code, frame_number=number)
+                jobs.append(job)
+                whole = Output(identifier, shot.product, shot.camera, "", number, shot.product_name)
+                one_each = holds_one_aov(template_of(out, whole))
+                for var in shot.vars if one_each else [None]:
+                    outputs.append(Output(identifier, shot.product, shot.camera, var.name if var else "", number, shot.product_name))
+                    owners.append((job, var))
+    for path, (job, var) in zip(plan(out, outputs), owners, strict=True):
+        job.files.append((Path(path), var))
+    return jobs
+
+
+def run_jobs(
+    jobs: Sequence[Job],
+    *,
+    device: str | None = None,
+    samples: int = 1,
+    complexity: str = "low",
+    settings: RenderSettings | None = None,
+    strict: bool = False,
+    overwrite: bool = False,
+    resume: bool = False,
+    mask: Sequence[str] | None = None,
+    planned: dict[int, Diagnostics] | None = None,
+    on_start: Callable[[Job], None] | None = None,
+) -> Iterator[JobResult]:
+    """Run the jobs in order, yielding each result as it is there. A job that fails is reported and the rest goes on.
+
+    ``planned``: diagnostics of planning by id(stage). ``overwrite`` replaces files; ``resume`` keeps those that are complete.
+    """
+    scenes: dict[tuple[int, tuple[str, ...]], Scene] = {}
+    for job in jobs:
+        missing = [(path, var) for path, var in job.files if not (resume and exists_complete(path))]
+        kept = [path for path, _ in job.files if path not in {path for path, _ in missing}]
+        if not missing:
+            yield JobResult(job, [], kept)
+            continue
+        if on_start is not None:
+            on_start(job)
+        diagnostics = Diagnostics()
+        diagnostics.extend(list((planned or {}).get(id(job.stage), [])))
+        try:
+            for path, _ in missing:
+                check_target(path, overwrite=overwrite or resume)
+            key = (id(job.stage), job.shot.purposes)
+            if key in scenes:
+                if scenes[key].time != _number(job.time):
+                    scenes[key].sync(job.time)
+            else:
+                scenes[key] = Scene(
+                    job.stage, device=device, time=job.time, purposes=job.shot.purposes, complexity=complexity, strict=strict, mask=mask
+                )
+            frame = render_shot(scenes[key], job.shot, samples=samples, settings=settings, diagnostics=diagnostics)
+            written = []
+            for path, var in missing:
+                write_file(frame, path, var.name if var else None, overwrite=overwrite or resume)
+                written.append(path)
+        except Error as error:
+            yield JobResult(job, [], kept, str(error), tuple(diagnostics))
+            continue
+        yield JobResult(job, written, kept, None, frame.diagnostics, frame)
+
+
+def _number(time: Usd.TimeCode) -> float | None:
+    return None if time.IsDefault() else time.GetValue()
+
+
+def describe(job: Job) -> str:
+    """What a job is called in messages."""
+    name = job.shot.product or job.shot.camera or os.path.basename(job.stage.GetRootLayer().identifier)
+    return name if job.frame_number is None else f"{name} frame {job.frame_number:g}"

@@ -1,0 +1,82 @@
+"""cli.app: the commands and how they end: exit codes, errors as one line, Ctrl-C."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+
+import click
+import typer
+
+from hdwarp.cli import check, doctor, inspect, render, unsupported
+from hdwarp.cli.console import DONE, FAILED, USAGE, say
+from hdwarp.errors import ArgumentError, Error
+
+app = typer.Typer(
+    name="hdwarp",
+    help="Render the cameras of USD stages: colour, depth, normals, ids, barycentrics. No display, no OpenGL, no GPU needed.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("render", help=render.HELP)(render.render)
+app.command("inspect", help=inspect.HELP)(inspect.inspect)
+app.command("check", help=check.HELP)(check.check)
+app.command("doctor", help=doctor.HELP)(doctor.doctor)
+app.command("import", help="Robot description (MJCF) to USD: not supported yet.", context_settings=unsupported.ANY_ARGUMENTS)(
+    unsupported.import_robot
+)
+app.command("view", help="The inspector: not supported yet.", context_settings=unsupported.ANY_ARGUMENTS)(unsupported.view)
+
+
+def _version(value: bool) -> None:
+    if value:
+        from hdwarp import __version__
+
+        print(f"hdwarp {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(version: bool = typer.Option(False, "--version", help="Print the version.", callback=_version, is_eager=True)) -> None:
+    pass
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line; the exit code: 0 done, 1 failed, 2 usage, 3 some outputs failed."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    debug = "--debug" in arguments
+    try:
+        code = app(args=[argument for argument in arguments if argument != "--debug"], prog_name="hdwarp", standalone_mode=False)
+        code = code if isinstance(code, int) else DONE
+    except click.exceptions.NoArgsIsHelpError as error:
+        print(error.format_message())
+        code = USAGE
+    except click.UsageError as error:
+        hint = f"; see '{error.ctx.command_path} --help'" if error.ctx is not None else ""
+        say(f"{error.format_message().rstrip('.')}{hint}")
+        code = USAGE
+    except click.exceptions.Exit as error:
+        code = error.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        say("interrupted; files already finished are whole, run again with --resume")
+        code = 130
+    except ArgumentError as error:
+        code = _fail(error, USAGE, debug)
+    except Error as error:
+        code = _fail(error, FAILED, debug)
+    except BrokenPipeError:
+        code = FAILED
+    except Exception as error:
+        say("this is a defect of hdwarp; --debug shows where it happened")
+        code = _fail(f"{type(error).__name__}: {error}", FAILED, debug)
+    return code
+
+
+def _fail(error: object, code: int, debug: bool) -> int:
+    if debug:
+        traceback.print_exc()
+    say(f"error: {error}")
+    return code

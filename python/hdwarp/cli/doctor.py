@@ -1,0 +1,97 @@
+"""cli.doctor: `hdwarp doctor`: versions, devices, caches, plugin path, and one render checked against a known answer."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+from typing import Annotated
+
+import typer
+
+from hdwarp.cli.console import DONE, FAILED, print_json, say
+
+HELP = "Versions, devices, caches, plugin path, and one render verified against a known answer."
+_PACKAGES = ("usd-core", "warp-lang", "numpy", "mujoco", "OpenEXR", "Pillow")
+
+
+def doctor(
+    device: Annotated[str | None, typer.Option("--device", help="cpu or cuda:0; all devices by default.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")] = False,
+) -> int:
+    import warp as wp
+
+    import hdwarp
+    from hdwarp import launch
+    from hdwarp.cli.quiet import start_quietly
+    from hdwarp.scene import find_device
+
+    start_quietly()
+    launch.on_compile = lambda name: say("compiling kernels; this happens on the first run only")
+    names = [str(item) for item in wp.get_devices()] if device is None else [str(find_device(device))]
+    checks = {name: verify(name) for name in names}
+    about = {
+        "hdwarp": hdwarp.__version__,
+        "python": platform.python_version(),
+        "packages": {name: _version(name) for name in _PACKAGES},
+        "devices": {name: wp.get_device(name).name for name in names},
+        "threads": launch.thread_count(),
+        "compilerFlags": "accepted" if launch.flags_are_accepted() else "refused by Warp's compiler: kernels are slower, results the same",
+        "kernelCache": str(wp.config.kernel_cache_dir),
+        "pluginPath": str(hdwarp.plugin_path()),
+        "checks": {name: error or "ok" for name, error in checks.items()},
+    }
+    if as_json:
+        print_json(about)
+    else:
+        for key, value in about.items():
+            if isinstance(value, dict):
+                value = ", ".join(f"{name} {item}" for name, item in value.items())
+            print(f"{key}: {value}")
+    return FAILED if any(checks.values()) else DONE
+
+
+def _version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "missing"
+
+
+def verify(device: str) -> str | None:
+    """Render a unit cube and a sphere whose masks and depths are known; what is wrong, None if nothing is.
+
+    Camera at the origin, f = 500 px, image 640x480. A unit cube centred 5 m ahead covers columns 264 to 375 and rows 184 to 295
+    (its front face, 0.5 / 4.5 * 500 = 55.56 px around the centre), at depth 4.5; a sphere of radius 0.5 there covers 7920 pixels.
+    """
+    import numpy as np
+    from pxr import Gf, Usd, UsdGeom
+
+    from hdwarp.rendering import render
+
+    def masked(define, **attributes) -> np.ndarray:
+        stage = Usd.Stage.CreateInMemory()
+        UsdGeom.SetStageMetersPerUnit(stage, 1.0)
+        camera = UsdGeom.Camera.Define(stage, "/camera")
+        camera.CreateFocalLengthAttr(50.0)
+        camera.CreateHorizontalApertureAttr(64.0)
+        camera.CreateVerticalApertureAttr(48.0)
+        camera.CreateClippingRangeAttr(Gf.Vec2f(0.1, 100.0))
+        shape = define(stage, "/shape")
+        for name, value in attributes.items():
+            shape.GetPrim().GetAttribute(name).Set(value)
+        UsdGeom.Xformable(shape).AddTranslateOp().Set(Gf.Vec3d(0, 0, -5))
+        frame = render(stage, "/camera", resolution=(640, 480), aovs=["distance_to_image_plane", "primId"], device=device)
+        return frame["distance_to_image_plane"]
+
+    cube = masked(UsdGeom.Cube.Define, size=1.0)
+    hit = np.isfinite(cube)
+    expected = np.zeros((480, 640), bool)
+    expected[184:296, 264:376] = True
+    if not np.array_equal(hit, expected):
+        return f"the unit cube covers {int(hit.sum())} pixels, not rows 184-295 and columns 264-375"
+    if np.abs(cube[hit] - 4.5).max() > 1e-5:
+        return f"the cube's depth is {cube[hit].min():g} to {cube[hit].max():g}, not 4.5"
+    sphere = np.isfinite(masked(UsdGeom.Sphere.Define, radius=0.5))
+    if int(sphere.sum()) != 7920:
+        return f"the sphere covers {int(sphere.sum())} pixels, not 7920"
+    return None

@@ -1,0 +1,168 @@
+"""delegate.render_pass: Hydra's render pass: views in, AOV buffers out. One trace a sample, every plane from the same record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import warp as wp
+
+from hdwarp.aovs.registry import aov_spec, primvar_name
+from hdwarp.aovs.resolve import ColourSamples, ResolvePlan, primvars_needed
+from hdwarp.delegate.render_settings import RenderSettings
+from hdwarp.delegate.sampling import sample_grid
+from hdwarp.errors import ArgumentError
+from hdwarp.tables.scene_tables import SceneTables
+from hdwarp.tables.structs import Visibility
+from hdwarp.trace import SceneKinds, trace
+from hdwarp.views.rows import ViewTable
+
+_WIDTHS = {"normals": 3, "displayColor": 3}  # primvars that shading reads; all others are as wide as authored
+_AVERAGED = ("color", "rgba8")  # planes that average samples; all others are those of the pixel's centre
+
+
+class RenderPass:
+    """Renders the views of a `ViewTable` into buffers. Made for one set of planes; `execute` allocates nothing after its first call
+    with the same buffers."""
+
+    def __init__(
+        self,
+        tables: SceneTables,
+        views: ViewTable,
+        aovs: Sequence[str],
+        *,
+        samples: int = 1,
+        settings: RenderSettings | None = None,
+    ) -> None:
+        """``aovs``: planes to fill. ``samples``: a square number. Raises ArgumentError, NotSupported for what cannot be rendered."""
+        self.tables, self.views = tables, views
+        self.aovs = tuple(aovs)
+        self.settings = settings if settings is not None else RenderSettings()
+        self._grid = sample_grid(samples)
+        for name in self.aovs:
+            aov_spec(name)
+        size, device = max(views.record_size, 1), tables.device
+        self._record = Visibility()
+        self._record.slot = wp.empty(size, dtype=wp.int32, device=device)
+        self._record.instance = wp.empty(size, dtype=wp.int32, device=device)
+        self._record.key = wp.empty(size, dtype=wp.float32, device=device)
+        self._version = tables.version
+        self._kinds = SceneKinds(mesh=tables.has_meshes, shapes=tables.has_shapes)
+        self._affine = any(tables.cameras.records[view.camera].projection == "orthographic" for view in views.views)
+        self._bound: tuple | None = None  # buffers and clear values the plans were made for
+
+    @property
+    def is_stale(self) -> bool:
+        """True when the tables have changed since the pass was made: make a new one."""
+        return self.tables.version != self._version
+
+    def execute(
+        self,
+        body_q: wp.array,
+        aov_bindings: Mapping[str, wp.array],
+        *,
+        clear: Mapping[str, object] | None = None,
+        clip: wp.array | None = None,
+        camera_transforms: wp.array | None = None,
+        view_mask: wp.array | None = None,
+        world_mask: wp.array | None = None,
+    ) -> None:
+        """Fill ``aov_bindings`` (AOV name -> contiguous (view, H, W) array). ``body_q``: poses that carry cameras; instances are posed
+        by `SceneTables.pose` before. ``clip``: (1,) vec2f near and far [m] for all views."""
+        if self.views.count == 0:
+            return
+        self._bind(aov_bindings, dict(clear or {}))
+
+        def look(shift: tuple[float, float]) -> None:
+            self.views.update(
+                self.tables.cameras.columns,
+                self.tables.world_columns,
+                body_q,
+                camera_transforms=camera_transforms,
+                view_mask=view_mask,
+                world_mask=world_mask,
+                clip=clip,
+                shift=shift,
+            )
+            self._trace()
+
+        centre = (0.0, 0.0)
+        if self._truth is not None:
+            look(centre)
+            self._truth.update()
+        for i, shift in enumerate(self._grid if self._colour is not None else ()):
+            if shift != centre or self._truth is None:
+                look(shift)
+            self._colour.update()
+            self._samples.add(first=i == 0)
+        if self._samples is not None:
+            self._samples.finish(len(self._grid))
+
+    def _trace(self) -> None:
+        trace(
+            self.views.rows,
+            self.views.count,
+            self.views.tile_count,
+            self.tables.meshes.columns,
+            self.tables.instances.columns(cull=self.settings.cull),
+            self.tables.top_level,
+            self._record,
+            kinds=self._kinds,
+            affine=self._affine,
+            device=self.tables.device,
+        )
+
+    def _bind(self, bindings: Mapping[str, wp.array], clear: dict[str, object]) -> None:
+        """Plans for these buffers; kept until other buffers or clear values come."""
+        key = (tuple((name, array.ptr) for name, array in bindings.items()), repr(sorted(clear.items())))
+        if key == self._bound:
+            return
+        missing = [name for name in self.aovs if name not in bindings]
+        if missing:
+            raise ArgumentError(f"no buffer is bound for {', '.join(missing)}")
+        self._truth = self._colour = self._samples = None
+        averaged = {name: bindings[name] for name in self.aovs if name in _AVERAGED} if len(self._grid) > 1 else {}
+        direct = {name: bindings[name] for name in self.aovs if name not in averaged}
+        if direct:
+            self._truth = self._plan(direct, clear)
+        if averaged:
+            self._samples = ColourSamples(
+                self.views.rows,
+                self.views.count,
+                self.views.width,
+                self.views.height,
+                averaged,
+                clear={name: value for name, value in clear.items() if name in averaged},
+                device=self.tables.device,
+            )
+            colour_clear = {"color": clear["color"]} if "color" in clear else {}
+            self._colour = self._plan({"color": self._samples.sample}, colour_clear)
+        self._bound = key
+
+    def _plan(self, outputs: dict[str, wp.array], clear: dict[str, object]) -> ResolvePlan:
+        tables = self.tables
+        primvars = {name: tables.primvar(name, _WIDTHS.get(name)) for name in primvars_needed(tuple(outputs))}
+        return ResolvePlan(
+            self.views.rows,
+            self.views.count,
+            self.views.width,
+            self.views.height,
+            tables.meshes.columns,
+            tables.instances.columns(),
+            tables.materials.columns,
+            primvars,
+            self._record,
+            outputs,
+            clear={name: value for name, value in clear.items() if name in outputs},
+            device=tables.device,
+        )
+
+
+def array_type(tables: SceneTables, aov: str) -> type:
+    """Warp type of one pixel of an AOV; a primvar's width is the scene's. Raises ArgumentError for a primvar that no prim has."""
+    name = primvar_name(aov)
+    if name is None:
+        return aov_spec(aov).dtype
+    known = tables.primvar_names()
+    if name not in known:
+        raise ArgumentError(f"no prim has a primvar {name!r}; primvars of the scene: {', '.join(known) or 'none'}")
+    return aov_spec(aov, components=tables.primvar(name, _WIDTHS.get(name)).width).dtype

@@ -1,0 +1,141 @@
+"""frame: one finished image: its AOVs as NumPy arrays with everything needed to interpret them. Host only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from hdwarp.errors import ArgumentError, Diagnostic
+
+
+@dataclass(eq=False)
+class Frame:
+    """The planes of one image of one camera, all from the same trace. Row 0 is the top row; lengths in metres."""
+
+    arrays: dict[str, np.ndarray]  # AOV name -> (H, W) or (H, W, C)
+    vars: list[tuple[str, str, str]]  # (output name, AOV name, USD dataType or ""), in output order
+    camera: str  # prim path; "" for the framed default view
+    product: str  # prim path of the RenderProduct, "" if none
+    stage: str  # identifier of the stage's root layer
+    time: float | None  # time code; None is the default time
+    clipping_range: tuple[float, float]
+    K: np.ndarray | None  # (3, 3) float64, pixels of the arrays; None for orthographic cameras
+    lens: str
+    distortion: tuple[str, tuple[float, ...]] | None
+    world_from_camera: np.ndarray  # (4, 4) float64, rigid, USD camera axes
+    origin: np.ndarray  # (3,) float64: what `position` is relative to
+    axes: np.ndarray  # (3, 3) float64: identity but for scaled or mirrored cameras
+    data_window: tuple[int, int, int, int]  # x0, y0, width, height in pixels of the full image
+    image_size: tuple[int, int]  # full image: width, height
+    pixel_aspect_ratio: float
+    metres_per_unit: float
+    clear: dict[str, object]
+    prim_paths: list[str]
+    material_paths: list[str]
+    body_paths: list[str]
+    diagnostics: Sequence[Diagnostic] = ()
+    view_origin: Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]] | None = field(default=None, repr=False)
+    decode_instance: Callable[[int, int], tuple[int, ...]] | None = field(default=None, repr=False)
+
+    @property
+    def aovs(self) -> Mapping[str, np.ndarray]:
+        """AOV name -> array."""
+        return dict(self.arrays)
+
+    @property
+    def width(self) -> int:
+        return self.data_window[2]
+
+    @property
+    def height(self) -> int:
+        return self.data_window[3]
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        """A plane by AOV name, or by the prim name of the product's var. Raises KeyError naming what there is."""
+        if name in self.arrays:
+            return self.arrays[name]
+        for output, aov, _ in self.vars:
+            if output == name:
+                return self.arrays[aov]
+        raise KeyError(f"{name!r} was not rendered; this frame has {', '.join(self.arrays)}")
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.arrays or any(output == name for output, _, _ in self.vars)
+
+    @property
+    def objects(self) -> tuple:
+        self._no_truth("objects")
+
+    @property
+    def labels(self) -> tuple:
+        self._no_truth("labels")
+
+    @staticmethod
+    def _no_truth(name: str) -> None:
+        from hdwarp.errors import NotSupported
+
+        raise NotSupported(f"frame.{name}: ground-truth objects and labels (truth=True) are not supported yet")
+
+    def _pixel(self, name: str, row: int, column: int) -> int:
+        if not (-self.height <= row < self.height and -self.width <= column < self.width):
+            raise ArgumentError(f"pixel (row {row}, column {column}) is outside the {self.width}x{self.height} image")
+        if name not in self.arrays:
+            raise ArgumentError(f"the frame has no {name!r} plane; render with aovs=[..., {name!r}]")
+        return int(self.arrays[name][row, column])
+
+    def prim_path(self, row: int, column: int) -> str | None:
+        """Path of the prim seen at a pixel, None on a miss. Needs the primId plane."""
+        prim_id = self._pixel("primId", row, column)
+        return None if prim_id < 0 else self.prim_paths[prim_id]
+
+    def instance_ids(self, row: int, column: int) -> tuple[int, ...]:
+        """Authored ids of the instance seen at a pixel, outermost instancer first; () where no point instancer draws.
+
+        Needs the primId and instanceId planes.
+        """
+        prim_id = self._pixel("primId", row, column)
+        if prim_id < 0 or self.decode_instance is None:
+            return ()
+        return self.decode_instance(prim_id, self._pixel("instanceId", row, column))
+
+    def points(self) -> np.ndarray:
+        """(H, W, 3) float64 world positions of the hits [m], +inf where nothing was hit.
+
+        From a depth plane and the camera in float64 where one was rendered, else from `position`.
+        """
+        for name in ("distance_to_image_plane", "distance_to_camera"):
+            if name in self.arrays and self.view_origin is not None:
+                return self._back_project(name)
+        if "position" in self.arrays:
+            return self.arrays["position"].astype(np.float64) + self.origin
+        raise ArgumentError("points() needs one of the planes distance_to_image_plane, distance_to_camera, position")
+
+    def _back_project(self, name: str) -> np.ndarray:
+        rows, columns = np.mgrid[0 : self.height, 0 : self.width]
+        start, direction = self.view_origin(columns + self.data_window[0], rows + self.data_window[1])
+        depth = self.arrays[name].astype(np.float64)
+        if name == "distance_to_camera":
+            depth = depth / np.linalg.norm(direction, axis=-1)
+        hit = np.isfinite(depth)
+        points = np.full((self.height, self.width, 3), np.inf)
+        points[hit] = start[hit] + depth[hit][:, None] * direction[hit]
+        return points
+
+    def to_layer(self, path: str | Path) -> Path:
+        """Write a small USD layer with the product, K, pose and id tables, to open over the stage. Returns its path."""
+        from hdwarp.writeback.layer import frame_to_layer
+
+        return frame_to_layer(self, path)
+
+    def save(self, path: str | Path, *, overwrite: bool = True) -> list[Path]:
+        """Write the frame; the suffix chooses the format (.exr, .png, .jpg, .npz). Returns the files written.
+
+        PNG and JPEG hold one plane: several need {aov} in the path. Raises ArgumentError for another suffix or several planes into one
+        picture, OutputError where a file cannot be written.
+        """
+        from hdwarp.writeback import write
+
+        return write(self, path, overwrite=overwrite)

@@ -1,0 +1,143 @@
+"""rendering: `hdwarp.render`: a stage, a camera, one Frame. The same RenderIndex and RenderPass as everything else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import warp as wp
+from pxr import Usd
+
+from hdwarp.aovs.registry import aov_spec
+from hdwarp.batch.shots import Shot, plan_shot
+from hdwarp.delegate.render_pass import RenderPass, array_type
+from hdwarp.delegate.render_settings import RenderSettings
+from hdwarp.errors import ArgumentError, Diagnostics, NotSupported, StageError
+from hdwarp.frame import Frame
+from hdwarp.scene import DEFAULT_CAMERA, Scene, check_purposes
+from hdwarp.stage.open import open_stage, resolve_time
+from hdwarp.views import orthographic, pinhole
+from hdwarp.views.rows import View, ViewTable
+
+
+def render(
+    stage_or_path: Usd.Stage | str | Path,
+    camera: str | None = None,
+    *,
+    time: float | Usd.TimeCode | None = None,
+    resolution: tuple[int, int] | None = None,
+    aovs: Sequence[str] | None = None,
+    samples: int = 1,
+    complexity: str = "low",
+    purposes: Sequence[str] | None = None,
+    settings: str | RenderSettings | None = None,
+    device: str | None = None,
+    truth: bool = False,
+    strict: bool = False,
+    clear: Mapping[str, object] | None = None,
+) -> Frame:
+    """Render one camera of a stage.
+
+    ``camera``: path of a Camera or a RenderProduct; None: the render settings' first product, else the first camera, else a framed default
+    view. ``time``: a time code; None: startTimeCode if authored, else the earliest. ``aovs``: planes by name; None: the product's vars, else
+    ("color",). ``samples``: samples a pixel for colour, a square number; the other planes use the pixel's centre. ``purposes``: drawn
+    purposes; None: the settings' includedPurposes. ``settings``: path of a RenderSettings prim, or RenderSettings(...). ``clear``: AOV name ->
+    value of pixels that see nothing.
+
+    Raises StageError for what is no stage, camera or product (with ``strict`` for the first broken prim), ArgumentError for bad options,
+    NotSupported for what later versions do.
+    """
+    if truth:
+        raise NotSupported("render(truth=True): ground-truth objects and labels are not supported yet")
+    diagnostics = Diagnostics()
+    stage = open_stage(stage_or_path, diagnostics=diagnostics)
+    settings_path = settings if isinstance(settings, str) else None
+    shot = plan_shot(
+        stage,
+        camera,
+        resolution=resolution,
+        aovs=aovs,
+        purposes=check_purposes(purposes) if purposes is not None else None,
+        settings=settings_path,
+        diagnostics=diagnostics,
+        time=resolve_time(stage, time),
+    )
+    if strict:
+        diagnostics.raise_errors()
+    scene = Scene(stage, device=device, time=time, purposes=shot.purposes, complexity=complexity, strict=strict)
+    how = settings if isinstance(settings, RenderSettings) else RenderSettings()
+    return render_shot(scene, shot, samples=samples, settings=how, clear=clear, diagnostics=diagnostics)
+
+
+def render_shot(
+    scene: Scene,
+    shot: Shot,
+    *,
+    samples: int = 1,
+    settings: RenderSettings | None = None,
+    clear: Mapping[str, object] | None = None,
+    diagnostics: Diagnostics | None = None,
+) -> Frame:
+    """One shot of an open scene. ``diagnostics``: what planning found; the scene's own are added."""
+    diagnostics = diagnostics if diagnostics is not None else Diagnostics()
+    image = shot.image
+    label = shot.camera or scene.frame_default_camera(image.image_width * image.pixel_aspect_ratio / image.image_height)
+    diagnostics.extend(scene.diagnostics)
+    if label not in scene.cameras.label:
+        reasons = [item.message for item in scene.diagnostics if item.path == label]
+        raise StageError(label, reasons[0] if reasons else "the camera cannot be rendered: it is not on the stage at this time")
+    row = scene.cameras.label.index(label)
+    tables = scene.tables
+    record = tables.cameras.records[row]
+    _note_what_is_not_drawn(record, shot, diagnostics)
+    views = ViewTable([View(row, 0, image)], scene_unit=1.0 / scene._columns.metres_per_unit, radial=False, device=scene.device)
+    clear = dict(clear or {})
+    for name in clear:
+        if name not in shot.aovs:
+            raise ArgumentError(f"clear names {name!r}, which is not rendered; planes: {', '.join(shot.aovs)}")
+    arrays = {name: wp.empty((1, image.height, image.width), dtype=array_type(tables, name), device=scene.device) for name in shot.aovs}
+    RenderPass(tables, views, shot.aovs, samples=samples, settings=settings).execute(scene.state().body_q, arrays, clear=clear)
+    twin = orthographic if record.projection == "orthographic" else pinhole
+    coefficients = twin.ray_coefficients(record, image)
+
+    def view_origin(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(start, direction with depth 1), (..., 3) float64, of the rays through the centres of pixels x, y of the full image."""
+        return coefficients.rays(np.stack([x + 0.5, y + 0.5], axis=-1))
+
+    return Frame(
+        arrays={name: array.numpy()[0].copy() for name, array in arrays.items()},
+        vars=[(var.name, var.aov, var.data_type) for var in shot.vars],
+        camera="" if label == DEFAULT_CAMERA else label,
+        product=shot.product,
+        stage=scene.stage.GetRootLayer().identifier,
+        time=scene.time,
+        clipping_range=record.clipping_range,
+        K=twin.intrinsics(record, image),
+        lens="orthographic" if record.projection == "orthographic" else "pinhole",
+        distortion=None,
+        world_from_camera=record.world_from_camera.copy(),
+        origin=tables.worlds.origin[0].copy(),
+        axes=record.axes.copy(),
+        data_window=(image.x0, image.y0, image.width, image.height),
+        image_size=(image.image_width, image.image_height),
+        pixel_aspect_ratio=image.pixel_aspect_ratio,
+        metres_per_unit=scene._columns.metres_per_unit,
+        clear={name: clear.get(name, aov_spec(name).clear) for name in shot.aovs},
+        prim_paths=list(scene.index.prim_paths),
+        material_paths=list(scene.index.material_paths),
+        body_paths=list(scene.index.body_paths),
+        diagnostics=tuple(diagnostics),
+        view_origin=view_origin,
+        decode_instance=scene.index.instance_ids,
+    )
+
+
+def _note_what_is_not_drawn(camera, shot: Shot, diagnostics: Diagnostics) -> None:
+    """What the camera or the product asks for and this version leaves out."""
+    if len(camera.clipping_planes):
+        diagnostics.warning(camera.path, "clipping-planes", "clippingPlanes are not supported yet; the camera is not cut by them")
+    if camera.f_stop > 0.0 and camera.focus_distance > 0.0:
+        diagnostics.note(camera.path, "depth-of-field", "depth of field (fStop, focusDistance) is not supported yet; everything is sharp")
+    if camera.shutter[1] > camera.shutter[0]:
+        diagnostics.note(camera.path, "motion-blur", "motion blur (shutter:open, shutter:close) is not supported yet; rendered at one instant")

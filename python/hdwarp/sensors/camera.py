@@ -1,0 +1,226 @@
+"""sensors.camera: a stage's cameras rendered together, one launch for all views, into arrays that stay on the device."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from enum import IntEnum
+
+import warp as wp
+
+from hdwarp.aovs.registry import aov_spec
+from hdwarp.delegate.render_pass import RenderPass, array_type
+from hdwarp.delegate.render_settings import RenderSettings
+from hdwarp.errors import ArgumentError, Error, NotSupported
+from hdwarp.scene import Scene
+from hdwarp.stage.render_spec import find_render_prims, made_up_product, product_for_camera
+from hdwarp.state import State
+from hdwarp.views.conform import image_spec
+from hdwarp.views.rows import View, ViewTable
+
+_LARGEST_IMAGES = 4 << 30  # bytes; larger needs smaller images or fewer views
+
+
+class RayMode(IntEnum):
+    """Where rays of built-in lenses come from."""
+
+    PRECOMPUTED = 0  # cached by the sensor
+    ANALYTIC = 1  # from the camera columns, at every update
+
+
+class SensorCamera:
+    """Views of some of a scene's cameras, all of one size, rendered by `update` from the state of the bodies.
+
+    ``view_count``, ``width``, ``height``; ``view_camera`` and ``view_world`` are wp.array[int32] (view_count,).
+    """
+
+    def __init__(
+        self,
+        scene: Scene,
+        *,
+        cameras: str | re.Pattern | Sequence | None = None,
+        sites: object = None,
+        resolution: tuple[int, int] | None = None,
+        samples: int = 1,
+        ray_mode: RayMode = RayMode.ANALYTIC,
+        ray_function: object = None,
+        ray_params: object = None,
+        clipping_range: tuple[float, float] | None = None,
+        clip: str | None = None,
+        worlds: Sequence[int] | None = None,
+        exclude: object = None,
+        geometry: str = "visual",
+        settings: RenderSettings | None = None,
+        clear: Mapping[str, object] | None = None,
+    ) -> None:
+        """``cameras``: fnmatch pattern over the whole label ('*' crosses '/'), list, compiled expression or row numbers.
+
+        ``resolution``: (width, height); None: that of the first product that targets the first camera, else 1280x720 with a diagnostic.
+        ``samples``: samples a pixel for colour, a square number. ``clipping_range`` [m] replaces the cameras' own; ``clip``: "planar" or
+        "radial". ``settings``: RenderSettings. ``clear``: AOV name -> value of pixels that see nothing.
+
+        Raises ArgumentError for patterns that match nothing and bad values, NotSupported for what later versions do.
+        """
+        unsupported = {
+            "sites": sites,
+            "ray_function": ray_function,
+            "ray_params": ray_params,
+            "exclude": exclude,
+            "geometry": None if geometry == "visual" else geometry,
+            "ray_mode": None if ray_mode == RayMode.ANALYTIC else ray_mode,
+        }
+        for name, value in unsupported.items():
+            if value is not None:
+                raise NotSupported(f"SensorCamera({name}={value!r}) is not supported yet")
+        if cameras is None:
+            raise NotSupported("SensorCamera without cameras= (an unbound sensor) is not supported yet; name the cameras, '*' for all")
+        if worlds is not None and list(worlds) != [0]:
+            raise ArgumentError(f"worlds={list(worlds)}: the scene has one world, number 0")
+        if clip not in (None, "planar", "radial"):
+            raise ArgumentError(f"clip={clip!r}: expected 'planar' or 'radial'")
+        self.scene = scene
+        self.settings = settings if settings is not None else RenderSettings()
+        self._selection, self._resolution, self._radial = cameras, resolution, clip == "radial"
+        self._samples, self._clear = samples, dict(clear or {})
+        self._clip = clip_array(clipping_range, scene.device)
+        self.rebind()
+
+    def rebind(self) -> None:
+        """Select the cameras anew, after `Scene.sync` added or removed some."""
+        scene = self.scene
+        rows = scene.cameras.select(self._selection)
+        image = self._image(scene.cameras.label[rows[0]])
+        views = [View(row, 0, image) for row in rows]
+        self.views = ViewTable(views, scene_unit=1.0 / scene._columns.metres_per_unit, radial=self._radial, device=scene.device)
+        self._camera_version = scene.index.tracker.versions["cameras"]
+        self._pass: RenderPass | None = None
+        self.view_camera = wp.array(rows, dtype=wp.int32, device=scene.device)
+        self.view_world = wp.zeros(len(rows), dtype=wp.int32, device=scene.device)
+
+    def _image(self, camera: str):
+        """Pixels of the images: conform policy and pixel aspect of the product that targets the first camera."""
+        diagnostics = self.scene.diagnostics
+        product = product_for_camera(self.scene.stage, camera, diagnostics=diagnostics, found=find_render_prims(self.scene.stage))
+        if product is None:
+            product = made_up_product(camera)
+            if self._resolution is None:
+                width, height = product.resolution
+                diagnostics.note(camera, "default-resolution", f"no RenderProduct targets this camera; using {width}x{height} (resolution=)")
+        size = self._resolution if self._resolution is not None else product.resolution
+        return image_spec(size, product.pixel_aspect_ratio, product.aspect_ratio_conform_policy)
+
+    @property
+    def view_count(self) -> int:
+        return self.views.count
+
+    @property
+    def width(self) -> int:
+        return self.views.width
+
+    @property
+    def height(self) -> int:
+        return self.views.height
+
+    def allocate(self, aovs: Sequence[str]) -> dict[str, wp.array]:
+        """Arrays (view, H, W) for `update` to fill, by AOV name: scalars, vec2f/vec3f/vec4f or vec4ub."""
+        if isinstance(aovs, str):
+            aovs = [aovs]
+        shape = (self.view_count, self.height, self.width)
+        types = {name: array_type(self.scene.tables, name) for name in aovs}
+        total = sum(wp.types.type_size_in_bytes(dtype) for dtype in types.values()) * shape[0] * shape[1] * shape[2]
+        if total > _LARGEST_IMAGES:
+            raise ArgumentError(
+                f"{len(types)} planes of {shape[0]} views of {self.width}x{self.height} need {total:,} bytes; the most is {_LARGEST_IMAGES:,}:"
+                " lower the resolution, or render fewer views or planes"
+            )
+        return {name: wp.zeros(shape, dtype=dtype, device=self.scene.device) for name, dtype in types.items()}
+
+    def update(
+        self,
+        state: State | None,
+        out: Mapping[str, wp.array],
+        *,
+        previous: State | None = None,
+        view_mask: wp.array | None = None,
+        world_mask: wp.array | None = None,
+        world_indices: wp.array | None = None,
+        camera_transforms: wp.array | None = None,
+        camera_rays: wp.array | None = None,
+        clear: Mapping[str, object] | None = None,
+        pose: bool = True,
+    ) -> None:
+        """Fill ``out`` (as `allocate` gives it) for the bodies as in ``state``; None: as on the stage.
+
+        ``pose=False``: the scene is posed already. ``view_mask`` (view_count,) bool and ``world_mask`` (world_count,) bool on the device: views
+        that are off keep their pixels. ``camera_transforms`` (view_count,) transformf: poses in the world's frame for this call.
+        Raises Error when the scene's cameras have changed since the sensor was bound, ArgumentError for arrays of another shape or type.
+        """
+        for name, value in {"previous": previous, "world_indices": world_indices, "camera_rays": camera_rays}.items():
+            if value is not None:
+                raise NotSupported(f"SensorCamera.update({name}=) is not supported yet")
+        scene = self.scene
+        if scene.index.tracker.versions["cameras"] != self._camera_version:
+            raise Error("the scene's cameras have changed since this sensor was bound; call rebind()")
+        self._check(out, view_mask, world_mask, camera_transforms)
+        as_authored = state is None
+        state = scene.state() if as_authored else state
+        if pose and (not as_authored or scene.tables.is_posed):
+            scene.tables.pose(state.body_q)
+        names = tuple(out)
+        if self._pass is None or self._pass.is_stale or self._pass.aovs != names:
+            self._pass = RenderPass(scene.tables, self.views, names, samples=self._samples, settings=self.settings)
+        self._pass.execute(
+            state.body_q,
+            out,
+            clear={**self._clear, **(clear or {})},
+            clip=self._clip,
+            camera_transforms=camera_transforms,
+            view_mask=view_mask,
+            world_mask=world_mask,
+        )
+
+    def _check(self, out: Mapping[str, wp.array], view_mask, world_mask, camera_transforms) -> None:
+        shape = (self.view_count, self.height, self.width)
+        for name, array in out.items():
+            aov_spec(name)
+            dtype = array_type(self.scene.tables, name)
+            if not isinstance(array, wp.array) or array.shape != shape or array.dtype is not dtype or array.device != self.scene.device:
+                given = f"{array.dtype.__name__} {array.shape} on {array.device}" if isinstance(array, wp.array) else type(array).__name__
+                raise ArgumentError(
+                    f"out[{name!r}] is {given}; expected wp.array[{dtype.__name__}] {shape} on {self.scene.device} (see allocate())"
+                )
+            if not array.is_contiguous:
+                raise ArgumentError(f"out[{name!r}] is not contiguous")
+        for name, array, count, dtype in (
+            ("view_mask", view_mask, self.view_count, wp.bool),
+            ("world_mask", world_mask, self.scene.worlds.count, wp.bool),
+            ("camera_transforms", camera_transforms, self.view_count, wp.transformf),
+        ):
+            if array is not None and (not isinstance(array, wp.array) or array.shape != (count,) or array.dtype is not dtype):
+                raise ArgumentError(f"{name}: expected wp.array[{dtype.__name__}] of shape ({count},)")
+
+    def compute_view_transforms(self, state: State | None = None, out: wp.array | None = None) -> wp.array:
+        """(view_count,) transformf: pose of each view in its world's frame, USD camera axes."""
+        state = state if state is not None else self.scene.state()
+        out = wp.empty(self.view_count, dtype=wp.transformf, device=self.scene.device) if out is None else out
+        self.views.compute_transforms(self.scene.cameras.columns, state.body_q, camera_transforms=None, out=out)
+        return out
+
+    def set_camera_rays(self, rays: object, cameras: object = None) -> None:
+        raise NotSupported("SensorCamera.set_camera_rays: custom rays are not supported yet")
+
+    def sync_camera_rays(self) -> None:
+        """Nothing to do: ANALYTIC rays follow the camera columns at every update."""
+
+
+def clip_array(clipping_range: tuple[float, float] | None, device: wp.Device) -> wp.array | None:
+    """(1,) vec2f with a clip range for all views, None without. Raises ArgumentError unless 0 <= near < far."""
+    if clipping_range is None:
+        return None
+    near, far = (float(value) for value in clipping_range)
+    if not 0.0 <= near < far:
+        raise ArgumentError(f"clipping_range=({near:g}, {far:g}): expected 0 <= near < far, in metres")
+    return wp.array([(near, far)], dtype=wp.vec2f, device=device)
+
+
+__all__ = ["RayMode", "SensorCamera"]

@@ -1,0 +1,45 @@
+"""stage.transforms: Gf row matrices -> column-vector float64 NumPy, scene units -> metres. Knows matrices, no prims."""
+
+from __future__ import annotations
+
+import numpy as np
+from pxr import Gf, Vt
+
+
+def columns_from_gf(matrices: list[Gf.Matrix4d]) -> np.ndarray:
+    """(n, 4, 4) column-vector matrices. Gf multiplies rows, so each is transposed; one copy for the whole list."""
+    if not matrices:
+        return np.zeros((0, 4, 4))
+    return np.asarray(Vt.Matrix4dArray(matrices)).transpose(0, 2, 1).copy()
+
+
+def in_metres(world_from_object: np.ndarray, metres_per_unit: float) -> np.ndarray:
+    """Scale the target side: object units stay as authored, world units become metres."""
+    scaled = world_from_object.copy()
+    scaled[..., :3, :] *= metres_per_unit
+    return scaled
+
+
+def usable(matrices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(finite, invertible) flags of ``(n, 4, 4)`` matrices. Invertible looks at the directions of the axes, not at their lengths,
+    so tiny or very uneven scales pass and only collapsed ones fail."""
+    finite = np.isfinite(matrices).all(axis=(-2, -1))
+    linear = np.where(finite[..., None, None], matrices, 0.0)[..., :3, :3]
+    lengths = np.sqrt((linear * linear).sum(axis=-2))
+    unit = linear / np.where(lengths > 0.0, lengths, 1.0)[..., None, :]
+    volume = np.abs(np.einsum("...i,...i->...", unit[..., 0], np.cross(unit[..., 1], unit[..., 2])))
+    return finite, finite & (lengths.min(axis=-1) > 0.0) & (volume > 1e-9)
+
+
+def rigid(world_from_object: np.ndarray) -> np.ndarray:
+    """The same place and heading without scale, shear and mirroring: x keeps its direction, y its half plane, z completes a
+    right-handed frame. Without shear this is the rotation as authored."""
+    result = np.eye(4)
+    x = world_from_object[:3, 0]
+    y = world_from_object[:3, 1]
+    x = x / np.linalg.norm(x)
+    y = y - x * (x @ y)
+    y = y / np.linalg.norm(y)
+    result[:3, 0], result[:3, 1], result[:3, 2] = x, y, np.cross(x, y)
+    result[:3, 3] = world_from_object[:3, 3]
+    return result

@@ -1,0 +1,399 @@
+"""tables.bvh_kernels: the device side of the BVH builder: SAH splits, boxes, refit. Plain arrays in and out; host code is in tables.bvh.
+
+A *record* is one primitive while a tree is built: a vec8f (lower x, y, z, -upper x, y, z, index as bits, unused), so that the
+lane-wise minimum of two records is the record of the box around both.
+"""
+
+from __future__ import annotations
+
+import warp as wp
+
+from hdwarp.launch import LANE_OPTIONS
+from hdwarp.tables.structs import vec8f, vec16f
+
+wp.set_module_options(LANE_OPTIONS)
+
+EMPTY_CHILD = wp.constant(-(2**31))
+BIN_COUNT = wp.constant(16)  # per axis
+AXIS_BINS = wp.constant(48)
+HUGE = wp.constant(1.0e30)  # coordinates beyond are as good as infinite
+PAD = wp.constant(9.6e-7)  # 8 ulp: what rounding may take off a plane test
+
+
+@wp.func
+def empty_record() -> vec8f:
+    return vec8f(HUGE)
+
+
+@wp.func
+def join(a: vec8f, b: vec8f) -> vec8f:
+    """Box around two boxes."""
+    joined = vec8f()
+    for i in range(8):
+        joined[i] = wp.where(b[i] < a[i], b[i], a[i])
+    return joined
+
+
+@wp.func
+def half_area(box: vec8f) -> wp.float32:
+    x, y, z = -box[3] - box[0], -box[4] - box[1], -box[5] - box[2]
+    return x * y + y * z + z * x
+
+
+@wp.func
+def centre2(record: vec8f) -> wp.vec3f:
+    """Twice the centre of a record's box."""
+    return wp.vec3f(record[0] - record[3], record[1] - record[4], record[2] - record[5])
+
+
+@wp.func
+def is_finite(p: wp.vec3f) -> wp.bool:
+    return wp.abs(p[0]) < HUGE and wp.abs(p[1]) < HUGE and wp.abs(p[2]) < HUGE
+
+
+@wp.func
+def record_of(lower: wp.vec3f, upper: wp.vec3f, index: wp.int32) -> vec8f:
+    return vec8f(lower[0], lower[1], lower[2], -upper[0], -upper[1], -upper[2], wp.cast(index, wp.float32), 0.0)
+
+
+@wp.kernel(enable_backward=False)
+def triangle_records(
+    first: wp.int32,
+    step: wp.int32,
+    count: wp.int32,
+    points: wp.array[wp.vec3f],
+    triangle_points: wp.array[wp.vec3i],
+    triangle_mesh: wp.array[wp.int32],
+    point_start: wp.array[wp.int32],
+    records: wp.array[vec8f],
+):
+    """A record a triangle. Triangles with a coordinate that is not finite are put at the origin; they never hit."""
+    job = first + wp.tid() * step
+    if job >= count:
+        return
+    start = point_start[triangle_mesh[job]]
+    corner = triangle_points[job]
+    a = points[start + corner[0]]
+    b = points[start + corner[1]]
+    c = points[start + corner[2]]
+    lower, upper = wp.vec3f(), wp.vec3f()
+    if is_finite(a) and is_finite(b) and is_finite(c):
+        lower, upper = wp.min(wp.min(a, b), c), wp.max(wp.max(a, b), c)
+    records[job] = record_of(lower, upper, job)
+
+
+@wp.kernel(enable_backward=False)
+def item_records(
+    first: wp.int32,
+    step: wp.int32,
+    count: wp.int32,
+    lower: wp.array[wp.vec3f],
+    upper: wp.array[wp.vec3f],
+    items: wp.array[wp.int32],
+    records: wp.array[vec8f],
+):
+    """A record an item; its box is row ``items[job]`` of the bounds. Boxes that are inverted or not finite are put at the origin."""
+    job = first + wp.tid() * step
+    if job >= count:
+        return
+    lo = lower[items[job]]
+    hi = upper[items[job]]
+    if not (is_finite(lo) and is_finite(hi) and lo[0] <= hi[0]):
+        lo, hi = wp.vec3f(), wp.vec3f()
+    records[job] = record_of(lo, hi, job)
+
+
+@wp.func
+def swap(records: wp.array[vec8f], i: wp.int32, j: wp.int32):
+    kept = records[i]
+    records[i] = records[j]
+    records[j] = kept
+
+
+@wp.func
+def find_split(
+    records: wp.array[vec8f],
+    start: wp.int32,
+    end: wp.int32,
+    leaf_size: wp.int32,
+    boxes: wp.array[vec8f],
+    counts: wp.array[wp.int32],
+) -> wp.vec4f:
+    """Best binned SAH split of a range: (axis, threshold of centre2 bins as offset, scale, last bin of the left side); axis -1: none.
+
+    The cost of a side is its area times the leaves it needs at least: a leaf costs the same however full it is.
+    """
+    lowest, highest = wp.vec3f(HUGE), wp.vec3f(-HUGE)
+    for i in range(start, end):
+        c = centre2(records[i])
+        lowest, highest = wp.min(lowest, c), wp.max(highest, c)
+    extent = highest - lowest
+    scale = wp.vec3f()
+    for axis in range(3):
+        scale[axis] = wp.where(extent[axis] > 0.0, (float(BIN_COUNT) - 0.01) / extent[axis], 0.0)
+        if not (scale[axis] < HUGE):
+            scale[axis] = 0.0  # thinner than floating point can divide
+    for i in range(AXIS_BINS):
+        boxes[i] = empty_record()
+        counts[i] = 0
+    for i in range(start, end):
+        record = records[i]
+        c = wp.cw_mul(centre2(record) - lowest, scale)
+        for axis in range(3):
+            b = axis * BIN_COUNT + int(c[axis])
+            boxes[b] = join(boxes[b], record)
+            counts[b] += 1
+    best = wp.vec4f(-1.0, 0.0, 0.0, 0.0)
+    best_cost = wp.float32(3.0e38)
+    right_cost = vec16f()
+    for axis in range(3):
+        if scale[axis] > 0.0:
+            base = axis * BIN_COUNT
+            box = empty_record()
+            n = wp.int32(0)
+            for k in range(BIN_COUNT - 1):
+                b = BIN_COUNT - 1 - k
+                box = join(box, boxes[base + b])
+                n += counts[base + b]
+                right_cost[b] = half_area(box) * float((n + leaf_size - 1) // leaf_size)
+                if n == 0:
+                    right_cost[b] = 3.0e38
+            box = empty_record()
+            n = wp.int32(0)
+            for b in range(BIN_COUNT - 1):
+                box = join(box, boxes[base + b])
+                n += counts[base + b]
+                if n > 0 and n < end - start:
+                    cost = half_area(box) * float((n + leaf_size - 1) // leaf_size) + right_cost[b + 1]
+                    if cost < best_cost:
+                        best_cost = cost
+                        best = wp.vec4f(float(axis), lowest[axis], scale[axis], float(b))
+    return best
+
+
+@wp.func
+def partition(records: wp.array[vec8f], start: wp.int32, end: wp.int32, split: wp.vec4f) -> wp.int32:
+    """Reorder a range so that the left side of a split comes first; where the right side starts."""
+    axis, last = int(split[0]), int(split[3])
+    i, j = start, end - 1
+    while i <= j:
+        if int((centre2(records[i])[axis] - split[1]) * split[2]) <= last:
+            i += 1
+        else:
+            swap(records, i, j)
+            j -= 1
+    return i
+
+
+@wp.func
+def range_area(records: wp.array[vec8f], start: wp.int32, end: wp.int32) -> wp.float32:
+    box = empty_record()
+    for i in range(start, end):
+        box = join(box, records[i])
+    return half_area(box)
+
+
+@wp.kernel(enable_backward=False)
+def split_nodes(
+    first: wp.int32,
+    step: wp.int32,
+    count: wp.int32,
+    records: wp.array[vec8f],
+    node_start: wp.array[wp.int32],
+    node_end: wp.array[wp.int32],
+    leaf_size: wp.int32,
+    unit_limit: wp.int32,
+    child_start: wp.array[wp.int32],
+):
+    """Split the range of every node of a level into up to eight: always the largest box that is no leaf yet.
+
+    A node that needs more leaves than ``unit_limit`` is split evenly by index instead: that bounds the depth. The children of
+    node ``i`` start at ``child_start[9 * i : 9 * i + 9]``, the last end filling up.
+    """
+    job = first + wp.tid() * step
+    if job >= count:
+        return
+    boxes = wp.zeros(shape=(48,), dtype=vec8f)
+    counts = wp.zeros(shape=(48,), dtype=wp.int32)
+    bound = wp.zeros(shape=(9,), dtype=wp.int32)
+    weight = wp.zeros(shape=(8,), dtype=wp.float32)
+    bound[0] = node_start[job]
+    bound[1] = node_end[job]
+    weight[0] = 1.0
+    n = wp.int32(1)
+    even = (bound[1] - bound[0] + leaf_size - 1) // leaf_size > unit_limit
+    for _turn in range(7):
+        chosen = wp.int32(-1)
+        for i in range(n):
+            if bound[i + 1] - bound[i] > leaf_size:
+                if chosen < 0 or weight[i] > weight[wp.max(chosen, 0)]:
+                    chosen = i
+        if chosen >= 0:
+            start = bound[chosen]
+            end = bound[chosen + 1]
+            units = (end - start + leaf_size - 1) // leaf_size
+            middle = start + (units + 1) // 2 * leaf_size
+            if not even:
+                split = find_split(records, start, end, leaf_size, boxes, counts)
+                if split[0] >= 0.0:
+                    middle = partition(records, start, end, split)
+            for k in range(n - chosen):
+                i = n - k
+                bound[i + 1] = bound[i]
+                weight[wp.min(i, 7)] = weight[i - 1]
+            bound[chosen + 1] = middle
+            n += 1
+            for side in range(2):
+                i = chosen + side
+                if even:
+                    weight[i] = wp.float32(bound[i + 1] - bound[i])
+                else:
+                    weight[i] = range_area(records, bound[i], bound[i + 1])
+    for i in range(9):
+        child_start[9 * job + i] = bound[wp.min(i, n)]
+
+
+@wp.kernel(enable_backward=False)
+def record_indices(first: wp.int32, step: wp.int32, count: wp.int32, records: wp.array[vec8f], out: wp.array[wp.int32]):
+    """The primitives in tree order."""
+    job = first + wp.tid() * step
+    if job >= count:
+        return
+    out[job] = wp.cast(records[job][6], wp.int32)
+
+
+# Boxes. A parent slot is 8 * node + child; -1 - tree for roots.
+
+
+@wp.func
+def write_box(nodes: wp.array[vec8f], node: wp.int32, child: wp.int32, lower: wp.vec3f, upper: wp.vec3f):
+    for axis in range(3):
+        nodes[6 * node + axis][child] = lower[axis]
+        nodes[6 * node + 3 + axis][child] = upper[axis]
+
+
+@wp.func
+def padding(lower: wp.vec3f, upper: wp.vec3f) -> wp.float32:
+    return PAD * wp.max(wp.max(wp.abs(lower)), wp.max(wp.abs(upper)))
+
+
+@wp.kernel(enable_backward=False)
+def fill_leaves(
+    first: wp.int32,
+    step: wp.int32,
+    count: wp.int32,
+    points: wp.array[wp.vec3f],
+    triangle_points: wp.array[wp.vec3i],
+    triangle_start: wp.array[wp.int32],
+    point_start: wp.array[wp.int32],
+    leaf_mesh: wp.array[wp.int32],
+    leaf_parent: wp.array[wp.int32],
+    leaf_count: wp.array[wp.int32],
+    slot_triangle: wp.array[wp.int32],
+    node_base: wp.int32,
+    leaf_base: wp.int32,
+    leaf_vertices: wp.array[vec16f],
+    nodes: wp.array[vec8f],
+):
+    """The vertices of a leaf and its box in the parent. A triangle that is not finite becomes a point, which never hits."""
+    job = first + wp.tid() * step
+    if job >= count:
+        return
+    mesh = leaf_mesh[job]
+    first_triangle = triangle_start[mesh]
+    first_point = point_start[mesh]
+    lower, upper = wp.vec3f(HUGE), wp.vec3f(-HUGE)
+    base = 9 * (leaf_base + job)
+    used = leaf_count[job]
+    for lane in range(16):
+        a, b, c = wp.vec3f(), wp.vec3f(), wp.vec3f()
+        if lane < used:
+            corner = triangle_points[first_triangle + slot_triangle[16 * job + lane]]
+            a = points[first_point + corner[0]]
+            b = points[first_point + corner[1]]
+            c = points[first_point + corner[2]]
+            if is_finite(a) and is_finite(b) and is_finite(c):
+                lower, upper = wp.min(lower, wp.min(wp.min(a, b), c)), wp.max(upper, wp.max(wp.max(a, b), c))
+            else:
+                a, b, c = wp.vec3f(), wp.vec3f(), wp.vec3f()
+        for axis in range(3):
+            leaf_vertices[base + axis][lane] = a[axis]
+            leaf_vertices[base + 3 + axis][lane] = b[axis]
+            leaf_vertices[base + 6 + axis][lane] = c[axis]
+    if lower[0] <= upper[0]:
+        pad = padding(lower, upper)
+        lower, upper = lower - wp.vec3f(pad), upper + wp.vec3f(pad)
+    write_box(nodes, node_base + leaf_parent[job] // 8, leaf_parent[job] % 8, lower, upper)
+
+
+@wp.kernel(enable_backward=False)
+def join_nodes(
+    first: wp.int32,
+    step: wp.int32,
+    count: wp.int32,
+    level_start: wp.int32,
+    node_base: wp.int32,
+    parent: wp.array[wp.int32],
+    nodes: wp.array[vec8f],
+    lower: wp.array[wp.vec3f],
+    upper: wp.array[wp.vec3f],
+):
+    """The box around the eight children of every node of a level, into its parent; of a root into ``lower`` and ``upper``."""
+    job = first + wp.tid() * step
+    if job >= count:
+        return
+    node = level_start + job
+    lo, hi = wp.vec3f(), wp.vec3f()
+    for axis in range(3):
+        l, u = wp.float32(HUGE), wp.float32(-HUGE)
+        for c in range(8):
+            l = wp.min(l, nodes[6 * (node_base + node) + axis][c])
+            u = wp.max(u, nodes[6 * (node_base + node) + 3 + axis][c])
+        lo[axis] = l
+        hi[axis] = u
+    slot = parent[node]
+    if slot >= 0:
+        write_box(nodes, node_base + slot // 8, slot % 8, lo, hi)
+    else:
+        lower[-1 - slot] = lo
+        upper[-1 - slot] = hi
+
+
+@wp.kernel(enable_backward=False)
+def fill_items(
+    first: wp.int32,
+    step: wp.int32,
+    count: wp.int32,
+    lower: wp.array[wp.vec3f],
+    upper: wp.array[wp.vec3f],
+    item_row: wp.array[wp.int32],
+    item_parent: wp.array[wp.int32],
+    nodes: wp.array[vec8f],
+):
+    """The box of every item in its parent, padded; inverted where the item has none, cut at HUGE where it has no end."""
+    job = first + wp.tid() * step
+    if job >= count:
+        return
+    lo = lower[item_row[job]]
+    hi = upper[item_row[job]]
+    slot = item_parent[job]
+    if lo[0] <= hi[0] and lo[1] <= hi[1] and lo[2] <= hi[2]:
+        for axis in range(3):
+            lo[axis] = wp.max(lo[axis], -HUGE)
+            hi[axis] = wp.min(hi[axis], HUGE)
+        pad = padding(lo, hi)
+        lo, hi = lo - wp.vec3f(pad), hi + wp.vec3f(pad)
+    else:
+        lo, hi = wp.vec3f(HUGE), wp.vec3f(-HUGE)
+    write_box(nodes, slot // 8, slot % 8, lo, hi)
+
+
+@wp.kernel(enable_backward=False)
+def clear_nodes(first: wp.int32, step: wp.int32, count: wp.int32, nodes: wp.array[vec8f]):
+    """Invert every box."""
+    job = first + wp.tid() * step
+    if job >= count:
+        return
+    for axis in range(3):
+        nodes[6 * job + axis] = vec8f(HUGE)
+        nodes[6 * job + 3 + axis] = vec8f(-HUGE)

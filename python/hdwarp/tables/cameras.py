@@ -1,0 +1,167 @@
+"""tables.cameras: one device row a camera and world, globals first: mount, lens, clip range. `scene.cameras`."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections.abc import Sequence
+
+import numpy as np
+import warp as wp
+
+from hdwarp.errors import ArgumentError
+from hdwarp.stage.columns import Camera
+from hdwarp.tables.storage import GrowingArray
+
+LENSES = ("pinhole", "orthographic")  # lens enum: index is the number in the `lens` column
+
+
+@wp.struct
+class CameraColumns:
+    """Lengths in metres. An aperture component of 0 follows the image's aspect."""
+
+    transform: wp.array[wp.transformd]  # mount in the body's frame, or pose in the world's frame (body -1)
+    axes: wp.array[wp.mat33f]  # applied to camera-space directions before the rotation; identity unless scaled or mirrored
+    body: wp.array[wp.int32]
+    lens: wp.array[wp.int32]
+    focal_length: wp.array[wp.float32]
+    aperture: wp.array[wp.vec2f]
+    aperture_offset: wp.array[wp.vec2f]
+    clipping_range: wp.array[wp.vec2f]
+    exposure: wp.array[wp.float32]
+
+
+class CameraTable:
+    """The stage's cameras as rows, world-major, globals first. The device columns are attributes; a kernel may write them.
+
+    ``label`` (prim paths), ``world`` and ``world_start`` ((world_count + 2,) offsets, globals first) are on the host.
+    """
+
+    def __init__(self, device: wp.Device) -> None:
+        self.device = device
+        self.label: list[str] = []
+        self.world = np.zeros(0, np.int32)
+        self.world_start = np.zeros(3, np.int32)
+        self.records: list[Camera] = []
+        types = {
+            "transform": wp.transformd,
+            "axes": wp.mat33f,
+            "body": wp.int32,
+            "lens": wp.int32,
+            "focal_length": wp.float32,
+            "aperture": wp.vec2f,
+            "aperture_offset": wp.vec2f,
+            "clipping_range": wp.vec2f,
+            "exposure": wp.float32,
+        }
+        self._arrays = {name: GrowingArray(dtype, device) for name, dtype in types.items()}
+
+    def __len__(self) -> int:
+        return len(self.label)
+
+    def __getattr__(self, name: str) -> wp.array:
+        arrays = self.__dict__.get("_arrays", {})
+        if name in arrays:
+            return arrays[name].array[: max(len(self.label), 1)]
+        raise AttributeError(f"the camera table has no column {name!r}; columns: {', '.join(arrays)}, label, world, world_start")
+
+    @property
+    def columns(self) -> CameraColumns:
+        columns = CameraColumns()
+        for name, growing in self._arrays.items():
+            setattr(columns, name, growing.array)
+        return columns
+
+    def attribute(self, name: str) -> np.ndarray:
+        """One user attribute (authored on the camera prims) as a float64 column, NaN where a camera has none.
+
+        Raises ArgumentError when no camera has it.
+        """
+        values = [camera.attributes.get(name) for camera in self.records]
+        if all(value is None for value in values):
+            known = sorted({key for camera in self.records for key in camera.attributes})
+            raise ArgumentError(f"no camera has an attribute {name!r}; authored: {', '.join(known) or 'none'}")
+        width = max(np.size(value) for value in values if value is not None)
+        column = np.full((len(values), width), np.nan)
+        for row, value in enumerate(values):
+            if value is not None:
+                column[row, : np.size(value)] = np.asarray(value, np.float64).ravel()
+        return column[:, 0] if width == 1 else column
+
+    def select(self, pattern: str | re.Pattern | int | Sequence | None) -> list[int]:
+        """Camera rows for an fnmatch pattern over the whole label ('*' crosses '/'), a compiled expression, an index, or a list of these.
+
+        Raises ArgumentError naming what was given and what exists when a pattern matches nothing.
+        """
+        if pattern is None:
+            return list(range(len(self.label)))
+        if isinstance(pattern, (str, re.Pattern, int, np.integer)):
+            pattern = [pattern]
+        rows: list[int] = []
+        for item in pattern:
+            found = self._match(item)
+            if not found:
+                raise ArgumentError(f"no camera matches {item!r}; cameras: {', '.join(self.label[:20]) or 'none'}")
+            rows += [row for row in found if row not in rows]
+        return sorted(rows)
+
+    def _match(self, item: str | re.Pattern | int) -> list[int]:
+        if isinstance(item, str):
+            return [row for row, label in enumerate(self.label) if fnmatch.fnmatchcase(label, item)]
+        if isinstance(item, re.Pattern):
+            return [row for row, label in enumerate(self.label) if item.fullmatch(label)]
+        row = int(item)
+        return [row] if 0 <= row < len(self.label) else []
+
+    def sync(self, cameras: Sequence[Camera], body_rows: Sequence[int], origin: np.ndarray, bodies_from_world: np.ndarray) -> None:
+        """Rewrite all rows from the adapter's records, sorted by path. ``bodies_from_world``: (rows, 4, 4), origin taken off."""
+        order = sorted(range(len(cameras)), key=lambda i: cameras[i].path)
+        self.records = [cameras[i] for i in order]
+        self.label = [camera.path for camera in self.records]
+        # A scene without worlds is world 0, and its cameras belong to it.
+        self.world = np.zeros(len(order), np.int32)
+        self.world_start = np.array([0, 0, len(order)], np.int32)
+        if not order:
+            return
+        body = np.array([body_rows[i] for i in order], np.int32)
+        transforms = np.stack([_mount(camera, row, origin, bodies_from_world) for camera, row in zip(self.records, body, strict=True)])
+        values = {
+            "transform": transforms,
+            "axes": np.stack([camera.axes for camera in self.records]),
+            "body": body,
+            "lens": np.array([1 if camera.projection == "orthographic" else 0 for camera in self.records]),
+            "focal_length": np.array([camera.focal_length for camera in self.records]),
+            "aperture": np.array([camera.aperture for camera in self.records]),
+            "aperture_offset": np.array([camera.aperture_offset for camera in self.records]),
+            "clipping_range": np.array([camera.clipping_range for camera in self.records]),
+            "exposure": np.array([camera.exposure_scale for camera in self.records]),
+        }
+        for name, items in values.items():
+            self._arrays[name].write(0, items)
+
+
+def _mount(camera: Camera, body_row: int, origin: np.ndarray, bodies_from_world: np.ndarray) -> np.ndarray:
+    """(7,) float64 position and quaternion (x, y, z, w) of a camera in its body's or its world's frame."""
+    pose = camera.world_from_camera.copy()
+    pose[:3, 3] -= origin
+    if body_row >= 0:
+        pose = bodies_from_world[body_row] @ pose
+    return np.concatenate([pose[:3, 3], quaternion_from_matrix(pose[:3, :3])])
+
+
+def quaternion_from_matrix(rotation: np.ndarray) -> np.ndarray:
+    """(4,) unit quaternion (x, y, z, w) of a (3, 3) rotation matrix, by the largest of the four components (Shepperd's method)."""
+    m = np.asarray(rotation, np.float64)
+    trace = m[0, 0] + m[1, 1] + m[2, 2]
+    candidates = np.array([m[0, 0], m[1, 1], m[2, 2], trace])
+    i = int(np.argmax(candidates))
+    q = np.empty(4)
+    if i == 3:
+        q[:] = m[2, 1] - m[1, 2], m[0, 2] - m[2, 0], m[1, 0] - m[0, 1], 1.0 + trace
+    else:
+        j, k = (i + 1) % 3, (i + 2) % 3
+        q[i] = 1.0 + m[i, i] - m[j, j] - m[k, k]
+        q[j] = m[j, i] + m[i, j]
+        q[k] = m[k, i] + m[i, k]
+        q[3] = m[k, j] - m[j, k]
+    return q / np.linalg.norm(q)

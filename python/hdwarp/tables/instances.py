@@ -1,0 +1,214 @@
+"""tables.instances: one device row an instance: transform, geometry, ids; posing by bodies; bounds for the top-level trees."""
+
+from __future__ import annotations
+
+import numpy as np
+import warp as wp
+
+from hdwarp.delegate.render_index import RenderIndex
+from hdwarp.tables.meshes import MeshTable
+from hdwarp.tables.storage import GrowingArray
+from hdwarp.tables.structs import MESH, InstanceColumns
+
+_EMPTY = wp.constant(3.0e38)  # bounds of rows that draw nothing are inverted
+
+
+@wp.func
+def outward(value: wp.float64, sign: wp.float64) -> wp.float32:
+    """float64 to float32, rounded away from the box: ``sign`` -1 for a lower bound, +1 for an upper one."""
+    return wp.float32(value + sign * wp.abs(value) * wp.float64(1.2e-7))
+
+
+@wp.func
+def narrow_matrix(m: wp.mat33d) -> wp.mat33f:
+    out = wp.mat33f()
+    for i in range(3):
+        for j in range(3):
+            out[i, j] = wp.float32(m[i, j])
+    return out
+
+
+@wp.kernel(enable_backward=False)
+def _pose(
+    instances: InstanceColumns,
+    body_q: wp.array[wp.transformf],
+    body_from_object: wp.array[wp.mat33d],
+    body_offset: wp.array[wp.vec3d],
+    rows: wp.array[wp.int32],
+):
+    """Transform of the instances that bodies carry: world_from_body * body_from_object, composed in float64."""
+    row = rows[wp.tid()]
+    pose = body_q[instances.body[row]]
+    p, q = wp.transform_get_translation(pose), wp.transform_get_rotation(pose)
+    turn = wp.quat_to_matrix(wp.normalize(wp.quatd(wp.float64(q[0]), wp.float64(q[1]), wp.float64(q[2]), wp.float64(q[3]))))
+    linear = turn * body_from_object[row]
+    shift = turn * body_offset[row]
+    inverse = wp.inverse(linear)
+    instances.world_from_object[row] = narrow_matrix(linear)
+    instances.object_from_world[row] = narrow_matrix(inverse)
+    instances.translation[row] = wp.vec3d(
+        wp.float64(p[0]) + shift[0], wp.float64(p[1]) + shift[1], wp.float64(p[2]) + shift[2]
+    )
+
+
+@wp.kernel(enable_backward=False)
+def _bounds(
+    instances: InstanceColumns,
+    object_lower: wp.array[wp.vec3f],
+    object_upper: wp.array[wp.vec3f],
+    lower: wp.array[wp.vec3f],
+    upper: wp.array[wp.vec3f],
+):
+    """World bounds of every instance: the box around the transformed object box, rounded outward."""
+    row = wp.tid()
+    kind = instances.kind[row]
+    lo = wp.vec3f(-1.0, -1.0, -1.0)
+    hi = wp.vec3f(1.0, 1.0, 1.0)
+    if kind == MESH:
+        for i in range(3):
+            lo[i] = object_lower[instances.geometry[row]][i]
+            hi[i] = object_upper[instances.geometry[row]][i]
+    if kind < 0 or lo[0] > hi[0]:
+        lower[row] = wp.vec3f(_EMPTY, _EMPTY, _EMPTY)
+        upper[row] = wp.vec3f(-_EMPTY, -_EMPTY, -_EMPTY)
+        return
+    m = instances.world_from_object[row]
+    t = instances.translation[row]
+    world_lower = wp.vec3f()
+    world_upper = wp.vec3f()
+    for i in range(3):
+        low = wp.float64(t[i])
+        high = wp.float64(t[i])
+        for j in range(3):
+            a = wp.float64(m[i, j]) * wp.float64(lo[j])
+            b = wp.float64(m[i, j]) * wp.float64(hi[j])
+            low += wp.min(a, b)
+            high += wp.max(a, b)
+        world_lower[i] = outward(low, wp.float64(-1.0))
+        world_upper[i] = outward(high, wp.float64(1.0))
+    lower[row] = world_lower
+    upper[row] = world_upper
+
+
+class InstanceTable:
+    """Device columns of the render index's instance rows, in the frame of their world (``origin`` taken off in float64)."""
+
+    def __init__(self, device: wp.Device) -> None:
+        self.device = device
+        self.size = 0
+        types = {
+            "object_from_world": wp.mat33f,
+            "world_from_object": wp.mat33f,
+            "translation": wp.vec3d,
+            "kind": wp.int32,
+            "geometry": wp.int32,
+            "rank": wp.int32,
+            "cull": wp.int32,
+            "world": wp.int32,
+            "body": wp.int32,
+            "prim_id": wp.int32,
+            "instance_id": wp.int32,
+            "body_id": wp.int32,
+            "material": wp.int32,
+            "subset_start": wp.int32,
+            "subset_material": wp.int32,
+        }
+        self._arrays = {name: GrowingArray(dtype, device, fill=-1 if name == "kind" else 0) for name, dtype in types.items()}
+        self._single_sided = GrowingArray(wp.int32, device)
+        self._body_from_object = GrowingArray(wp.mat33d, device)
+        self._body_offset = GrowingArray(wp.vec3d, device)
+        self._object_lower = GrowingArray(wp.vec3f, device)
+        self._object_upper = GrowingArray(wp.vec3f, device)
+        self._lower, self._upper = GrowingArray(wp.vec3f, device), GrowingArray(wp.vec3f, device)
+        self._posed_rows: wp.array | None = None  # rows that bodies carry
+
+    def columns(self, *, cull: bool = False) -> InstanceColumns:
+        """The struct kernels take. ``cull``: back faces of single-sided instances are looked through."""
+        columns = InstanceColumns()
+        for name, growing in self._arrays.items():
+            setattr(columns, name, growing.array)
+        if cull:
+            columns.cull = self._single_sided.array
+        return columns
+
+    @property
+    def bounds(self) -> tuple[wp.array, wp.array]:
+        """(lower, upper): wp.array[vec3f] of full capacity, a row an instance; inverted where nothing is drawn."""
+        return self._lower.array, self._upper.array
+
+    @property
+    def version(self) -> int:
+        """Changes when an array moved."""
+        growing = [*self._arrays.values(), self._single_sided, self._body_from_object, self._body_offset, self._lower]
+        return sum(array.version for array in growing)
+
+    def sync(self, index: RenderIndex, meshes: MeshTable, origin: np.ndarray, rows: np.ndarray, bodies_from_world: np.ndarray) -> None:
+        """Upload ``rows`` of the index. ``bodies_from_world``: (body rows, 4, 4) float64 at the stage's pose, ``origin`` taken off."""
+        host = index.instances
+        self.size = host.capacity
+        for growing in (*self._arrays.values(), self._single_sided, self._body_from_object, self._body_offset, self._lower, self._upper):
+            growing.reserve(host.capacity)
+        self._object_lower.write(0, meshes.lower)
+        self._object_upper.write(0, meshes.upper)
+        self._arrays["subset_material"].write(0, index.subset_material)
+        if len(rows) == 0:
+            return
+        linear, translation = self._transforms(host, meshes, origin, rows)
+        inverse = np.zeros_like(linear)
+        live = host["kind"][rows] >= 0
+        inverse[live] = np.linalg.inv(linear[live])
+        body = host["body"][rows]
+        has_body = body >= 0
+        body_linear, body_offset = np.zeros_like(linear), np.zeros_like(translation)
+        if has_body.any():
+            from_world = bodies_from_world[body[has_body]]
+            body_linear[has_body] = from_world[:, :3, :3] @ linear[has_body]
+            body_offset[has_body] = np.einsum("nij,nj->ni", from_world[:, :3, :3], translation[has_body]) + from_world[:, :3, 3]
+        values = {
+            "object_from_world": inverse,
+            "world_from_object": linear,
+            "translation": translation,
+            "geometry": host["mesh"][rows],
+            "body_id": np.where(has_body, np.append(index.body_id, -1)[body], -1),
+        }
+        for name in ("kind", "rank", "world", "body", "prim_id", "instance_id", "material", "subset_start"):
+            values[name] = host[name][rows]
+        for name, items in values.items():
+            self._arrays[name].write_rows(rows, items)
+        self._single_sided.write_rows(rows, host["single_sided"][rows])
+        self._body_from_object.write_rows(rows, body_linear)
+        self._body_offset.write_rows(rows, body_offset)
+        posed = np.flatnonzero((host["body"] >= 0) & (host["kind"] >= 0))
+        self._posed_rows = wp.array(posed, dtype=wp.int32, device=self.device) if len(posed) else None
+
+    @staticmethod
+    def _transforms(host, meshes: MeshTable, origin: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(n, 3, 3) and (n, 3) float64: the mesh's centre and the world's origin folded in."""
+        transform, mesh = host["transform"][rows], host["mesh"][rows]
+        linear, translation = transform[:, :, :3], transform[:, :, 3] - origin
+        if meshes.centre.any():
+            centre = np.where(mesh[:, None] >= 0, meshes.centre[mesh], 0.0)
+            translation = translation + np.einsum("nij,nj->ni", linear, centre)
+        return linear, translation
+
+    def update_bounds(self) -> None:
+        """Recompute all bounds on the device."""
+        if self.size:
+            wp.launch(
+                _bounds,
+                dim=self.size,
+                inputs=[self.columns(), self._object_lower.array, self._object_upper.array],
+                outputs=[self._lower.array, self._upper.array],
+                device=self.device,
+            )
+
+    def pose(self, body_q: wp.array) -> None:
+        """Move the instances that bodies carry to ``body_q`` (wp.array[transformf], frame of their world) and update the bounds."""
+        if self._posed_rows is not None:
+            wp.launch(
+                _pose,
+                dim=self._posed_rows.shape[0],
+                inputs=[self.columns(), body_q, self._body_from_object.array, self._body_offset.array, self._posed_rows],
+                device=self.device,
+            )
+        self.update_bounds()

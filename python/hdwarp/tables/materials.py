@@ -1,0 +1,46 @@
+"""tables.materials: one device row a material: constants, and the rank given out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import warp as wp
+
+from hdwarp.stage.columns import Material
+from hdwarp.tables.storage import GrowingArray
+from hdwarp.tables.structs import MaterialColumns
+
+_GREY = (0.18, 0.18, 0.18)  # UsdPreviewSurface's diffuseColor fallback
+
+
+class MaterialTable:
+    def __init__(self, device: wp.Device) -> None:
+        types = {"diffuse_color": wp.vec3f, "uses_display_color": wp.int32, "emissive_color": wp.vec3f, "material_id": wp.int32}
+        self._arrays = {name: GrowingArray(dtype, device) for name, dtype in types.items()}
+
+    @property
+    def columns(self) -> MaterialColumns:
+        columns = MaterialColumns()
+        for name, growing in self._arrays.items():
+            setattr(columns, name, growing.array)
+        return columns
+
+    @property
+    def version(self) -> int:
+        return sum(growing.version for growing in self._arrays.values())
+
+    def sync(self, materials: Mapping[int, Material], material_id: np.ndarray) -> None:
+        """Rewrite the rows of ``materials`` (row -> record); ``material_id`` is the rank by row."""
+        if not materials:
+            return
+        rows = np.array(sorted(materials))
+        records = [materials[row] for row in rows]
+        values = {
+            "diffuse_color": [m.diffuse_color if m.diffuse_color is not None else _GREY for m in records],
+            "uses_display_color": [m.diffuse_color is None for m in records],
+            "emissive_color": [m.emissive_color for m in records],
+            "material_id": material_id[rows],
+        }
+        for name, items in values.items():
+            self._arrays[name].write_rows(rows, np.array(items))

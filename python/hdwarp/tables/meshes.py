@@ -1,0 +1,176 @@
+"""tables.meshes: unique meshes on the device: their BVHs and what a hit is decoded with. A row a mesh, as in the render index."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import warp as wp
+
+from hdwarp.delegate.render_index import RenderIndex
+from hdwarp.errors import ArgumentError
+from hdwarp.stage.columns import MeshGeometry
+from hdwarp.tables import bvh
+from hdwarp.tables.storage import GrowingArray
+from hdwarp.tables.structs import MeshColumns, vec8f, vec8i, vec16f
+
+_PARTS = ("node", "leaf", "triangle", "point", "corner", "face")
+
+
+class MeshTable:
+    """Meshes are appended in batches and built in one go. What a removed mesh held is reclaimed when half of it all is unused."""
+
+    def __init__(self, device: wp.Device) -> None:
+        self.device = device
+        self.geometry: dict[int, MeshGeometry] = {}
+        self._index: RenderIndex | None = None
+        self.size = 0  # rows
+        self.lower = np.zeros((0, 3))  # bounds by row, object space less the centre
+        self.upper = np.zeros((0, 3))
+        self.centre = np.zeros((0, 3))  # float64, taken off the points on the device: exact for meshes far from their own origin
+        self.built_count = 0  # BVHs built since the table was made
+        self._used = dict.fromkeys(_PARTS, 0)
+        self._counts: dict[int, dict[str, int]] = {}
+        types = {
+            "nodes": vec8f,
+            "children": vec8i,
+            "leaf_vertices": vec16f,
+            "leaf_count": wp.int32,
+            "slot_triangle": wp.int32,
+            "root": wp.int32,
+            "triangle_start": wp.int32,
+            "point_start": wp.int32,
+            "corner_start": wp.int32,
+            "face_start": wp.int32,
+            "has_subsets": wp.int32,
+            "triangle_face": wp.int32,
+            "triangle_points": wp.vec3i,
+            "triangle_corners": wp.vec3i,
+            "face_subset": wp.int32,
+        }
+        self._arrays = {name: GrowingArray(dtype, device, fill=-1 if name == "root" else 0) for name, dtype in types.items()}
+
+    @property
+    def columns(self) -> MeshColumns:
+        columns = MeshColumns()
+        for name, growing in self._arrays.items():
+            setattr(columns, name, growing.array)
+        return columns
+
+    @property
+    def version(self) -> int:
+        """Changes when an array moved, so that launches recorded with the old one know."""
+        return sum(growing.version for growing in self._arrays.values())
+
+    def triangle_points(self, prim: str | int) -> np.ndarray:
+        """(T, 3) int32: mesh-local point numbers of each triangle of a prim (path or primId), by triangleId.
+
+        The order of a row is the one the barycentric weights use. Raises ArgumentError for what is no mesh of the scene.
+        """
+        row = self._index.mesh_row(prim) if self._index is not None else -1
+        if row < 0:
+            raise ArgumentError(f"{prim!r} is not a mesh of this scene")
+        return self.geometry[row].triangle_points
+
+    def sync(self, index: RenderIndex) -> int:
+        """Make the rows those of the index; the number of BVHs built."""
+        self._index, meshes = index, index.meshes
+        gone = [row for row in self.geometry if row not in meshes or meshes[row] is not self.geometry[row]]
+        for row in gone:
+            del self.geometry[row]
+        live = sum(sum(self._counts[row].values()) for row in self.geometry)
+        for row in gone:
+            self._counts.pop(row)
+            self._arrays["root"].write(row, np.array([-1]))
+        if gone and live < sum(self._used.values()) / 2:
+            self._restart()
+        new = [row for row in meshes if row not in self.geometry]
+        if new:
+            self._append(new, meshes)
+        return len(new)
+
+    def _restart(self) -> None:
+        self.geometry.clear()
+        self._counts.clear()
+        self._used = dict.fromkeys(_PARTS, 0)
+
+    def _append(self, rows: list[int], meshes: Mapping[int, MeshGeometry]) -> None:
+        batch = [meshes[row] for row in rows]
+        self._grow_bounds(max(rows) + 1)
+        points, starts = [], {part: [] for part in ("triangle", "point", "corner", "face")}
+        totals = dict.fromkeys(starts, 0)
+        for row, mesh in zip(rows, batch, strict=True):
+            self.centre[row] = centre = mesh_centre(mesh.points)
+            points.append((mesh.points - centre).astype(np.float32) if centre.any() else mesh.points)
+            face_rows = mesh.face_count if mesh.face_subset is not None else 0
+            sizes = {"triangle": len(mesh.triangle_face), "point": len(mesh.points), "corner": mesh.corner_count, "face": face_rows}
+            for part, size in sizes.items():
+                starts[part].append(totals[part])
+                totals[part] += size
+            self._counts[row] = dict(sizes)
+            self.geometry[row] = mesh
+        triangle_points = _concatenate([mesh.triangle_points for mesh in batch], (3,), np.int32)
+        point_start = np.array(starts["point"], np.int32)
+        built = bvh.build_meshes(
+            wp.array(_concatenate(points, (3,), np.float32), dtype=wp.vec3f, device=self.device),
+            wp.array(triangle_points, dtype=wp.vec3i, device=self.device),
+            np.array([*starts["triangle"], totals["triangle"]], np.int32),
+            point_start,
+            device=self.device,
+            node_base=self._used["node"],
+            leaf_base=self._used["leaf"],
+        )
+        self.built_count += len(rows)
+        arrays, used = self._arrays, self._used
+        arrays["nodes"].write(6 * used["node"], built.nodes)
+        arrays["children"].write(used["node"], built.children)
+        arrays["leaf_vertices"].write(9 * used["leaf"], built.leaf_vertices)
+        arrays["leaf_count"].write(used["leaf"], built.leaf_count)
+        arrays["slot_triangle"].write(16 * used["leaf"], built.slot_triangle)
+        arrays["triangle_points"].write(used["triangle"], triangle_points)
+        arrays["triangle_face"].write(used["triangle"], _concatenate([m.triangle_face for m in batch], (), np.int32))
+        arrays["triangle_corners"].write(used["triangle"], _concatenate([m.triangle_corners for m in batch], (3,), np.int32))
+        arrays["face_subset"].write(
+            used["face"], _concatenate([m.face_subset for m in batch if m.face_subset is not None], (), np.int32)
+        )
+        order = np.argsort(rows)
+        index = np.array(rows)[order]
+        arrays["root"].write_rows(index, np.asarray(built.root)[order])
+        for part in starts:
+            arrays[f"{part}_start"].write_rows(index, (np.array(starts[part]) + used[part])[order])
+        arrays["has_subsets"].write_rows(index, np.array([m.face_subset is not None for m in batch], np.int32)[order])
+        self.lower[index], self.upper[index] = np.asarray(built.lower)[order], np.asarray(built.upper)[order]
+        for part in starts:
+            used[part] += totals[part]
+        # The build counts nodes and leaves of the whole batch; the first row carries them for the reckoning of unused space.
+        node_count, leaf_count = len(built.children), len(built.leaf_count)
+        self._counts[rows[0]].update(node=node_count, leaf=leaf_count)
+        used["node"] += node_count
+        used["leaf"] += leaf_count
+
+    def _grow_bounds(self, size: int) -> None:
+        if size > len(self.centre):
+            more = max(size, 2 * len(self.centre)) - len(self.centre)
+            self.lower, self.upper, self.centre = (np.concatenate([a, np.zeros((more, 3))]) for a in (self.lower, self.upper, self.centre))
+        self.size = max(self.size, size)
+
+
+def mesh_centre(points: np.ndarray) -> np.ndarray:
+    """(3,) float64 to take off a mesh's float32 points; zero along axes where the mesh is not far from its origin.
+
+    Far: by more than twice its width. A multiple of a power of two about as large as the width, so that the difference is
+    exact in float32.
+    """
+    if len(points) == 0:
+        return np.zeros(3)
+    lower, upper = points.min(axis=0).astype(np.float64), points.max(axis=0).astype(np.float64)
+    width = float((upper - lower).max())
+    middle = (lower + upper) / 2
+    if width == 0.0:
+        return middle  # a point: its own place
+    step = 2.0 ** np.floor(np.log2(width))
+    return np.where(np.abs(middle) > 2 * width, np.round(middle / step) * step, 0.0)
+
+
+def _concatenate(arrays: list[np.ndarray], shape: tuple[int, ...], dtype: type) -> np.ndarray:
+    return np.concatenate(arrays).astype(dtype, copy=False) if arrays else np.zeros((0, *shape), dtype)

@@ -1,0 +1,290 @@
+"""views.rows: camera rows x worlds -> one view row per image, computed on the device. Reads tables, knows no USD."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import warp as wp
+
+from hdwarp.stage.spec import ImageSpec
+from hdwarp.tables.cameras import LENSES, CameraColumns
+from hdwarp.tables.structs import ViewRow
+from hdwarp.views.conform import CONFORM_POLICIES
+from hdwarp.views.lens_funcs import conform_aperture, orthographic_rays, pinhole_rays, place_rays
+
+ORTHOGRAPHIC = wp.constant(LENSES.index("orthographic"))
+TILE_WIDTH, TILE_HEIGHT = 16, 8  # the one grid of the full image to which all coefficients are anchored
+
+
+@wp.struct
+class ViewSpec:
+    """What is known of a view before it is posed: which camera, in which world, on which pixels."""
+
+    camera: wp.int32
+    world: wp.int32
+    image_width: wp.int32
+    image_height: wp.int32
+    pixel_aspect_ratio: wp.float32
+    policy: wp.int32  # index into views.conform.CONFORM_POLICIES
+    x0: wp.int32
+    y0: wp.int32
+    width: wp.int32
+    height: wp.int32
+    first_tile: wp.int32
+    record: wp.int32
+    output: wp.int32
+    radial: wp.int32
+    scene_unit: wp.float32
+
+
+@wp.struct
+class WorldColumns:
+    """One row a world."""
+
+    root: wp.array[wp.int32]  # node of the world's top-level tree, -1 none
+    global_root: wp.array[wp.int32]  # one item: node of the global tree, -1 none
+    global_offset: wp.array[wp.vec3d]  # the world's origin in the global frame
+
+
+@wp.func
+def floor_div(a: wp.int32, b: wp.int32) -> wp.int32:
+    """a / b rounded down, also for negative a (overscan)."""
+    q = a // b
+    if q * b > a:
+        q -= 1
+    return q
+
+
+@wp.func
+def widen(v: wp.vec2f) -> wp.vec2d:
+    return wp.vec2d(wp.float64(v[0]), wp.float64(v[1]))
+
+
+@wp.func
+def narrow(v: wp.vec3d) -> wp.vec3f:
+    return wp.vec3f(wp.float32(v[0]), wp.float32(v[1]), wp.float32(v[2]))
+
+
+@wp.func
+def rotation_of(pose: wp.transformd) -> wp.mat33d:
+    return wp.quat_to_matrix(wp.normalize(wp.transform_get_rotation(pose)))
+
+
+@wp.func
+def widen_transform(pose: wp.transformf) -> wp.transformd:
+    p, q = wp.transform_get_translation(pose), wp.transform_get_rotation(pose)
+    return wp.transformd(
+        wp.vec3d(wp.float64(p[0]), wp.float64(p[1]), wp.float64(p[2])),
+        wp.normalize(wp.quatd(wp.float64(q[0]), wp.float64(q[1]), wp.float64(q[2]), wp.float64(q[3]))),
+    )
+
+
+@wp.func
+def camera_pose(
+    cameras: CameraColumns,
+    camera: wp.int32,
+    view: wp.int32,
+    body_q: wp.array[wp.transformf],
+    overrides: wp.array[wp.transformf],
+) -> wp.transformd:
+    """Pose of a view in its world: given for this call, or carried by the camera's body, or fixed in the world."""
+    pose = cameras.transform[camera]
+    body = cameras.body[camera]
+    if overrides.shape[0] > 0:
+        pose = widen_transform(overrides[view])
+    elif body >= 0:
+        pose = wp.transform_multiply(widen_transform(body_q[body]), pose)
+    return pose
+
+
+@wp.kernel(enable_backward=False)
+def _view_transforms(
+    cameras: CameraColumns,
+    specs: wp.array[ViewSpec],
+    body_q: wp.array[wp.transformf],
+    overrides: wp.array[wp.transformf],
+    out: wp.array[wp.transformf],
+):
+    view = wp.tid()
+    pose = camera_pose(cameras, specs[view].camera, view, body_q, overrides)
+    p, q = wp.transform_get_translation(pose), wp.transform_get_rotation(pose)
+    out[view] = wp.transformf(
+        narrow(p), wp.quatf(wp.float32(q[0]), wp.float32(q[1]), wp.float32(q[2]), wp.float32(q[3]))
+    )
+
+
+@wp.kernel(enable_backward=False)
+def _view_rows(
+    cameras: CameraColumns,
+    worlds: WorldColumns,
+    specs: wp.array[ViewSpec],
+    body_q: wp.array[wp.transformf],
+    overrides: wp.array[wp.transformf],
+    view_mask: wp.array[wp.bool],
+    world_mask: wp.array[wp.bool],
+    clip: wp.array[wp.vec2f],
+    shift: wp.vec2d,
+    out: wp.array[ViewRow],
+):
+    """Coefficients of every view. ``shift``: offset of the sample from the pixel's centre, in pixels; ``clip``: (1,) override or empty."""
+    view = wp.tid()
+    spec = specs[view]
+    c = spec.camera
+    pose = camera_pose(cameras, c, view, body_q, overrides)
+    turn = rotation_of(pose)
+    axes = wp.mat33d()
+    for i in range(3):
+        for j in range(3):
+            axes[i, j] = wp.float64(cameras.axes[c][i, j])
+    size = wp.vec2d(wp.float64(spec.image_width), wp.float64(spec.image_height))
+    aspect = wp.float64(spec.pixel_aspect_ratio) * size[0] / size[1]
+    aperture = conform_aperture(widen(cameras.aperture[c]), spec.policy, aspect)
+    offset = widen(cameras.aperture_offset[c])
+    rays = pinhole_rays(wp.float64(cameras.focal_length[c]), aperture, offset, size)
+    row = ViewRow()
+    row.orthographic = 0
+    if cameras.lens[c] == ORTHOGRAPHIC:
+        row.orthographic = 1
+        rays = orthographic_rays(aperture, offset, size)
+    rays = place_rays(rays, wp.transform_get_translation(pose), turn, axes)
+    row.origin = rays.origin + rays.origin_dx * shift[0] + rays.origin_dy * shift[1]
+    row.origin_dx = narrow(rays.origin_dx)
+    row.origin_dy = narrow(rays.origin_dy)
+    row.direction = narrow(rays.direction + rays.direction_dx * shift[0] + rays.direction_dy * shift[1])
+    row.direction_dx = narrow(rays.direction_dx)
+    row.direction_dy = narrow(rays.direction_dy)
+    row.forward = wp.vec3f(-wp.float32(turn[0, 2]), -wp.float32(turn[1, 2]), -wp.float32(turn[2, 2]))
+    row.right = wp.vec3f(wp.float32(turn[0, 0]), wp.float32(turn[1, 0]), wp.float32(turn[2, 0]))
+    row.up = wp.vec3f(wp.float32(turn[0, 1]), wp.float32(turn[1, 1]), wp.float32(turn[2, 1]))
+    row.back = wp.vec3f(wp.float32(turn[0, 2]), wp.float32(turn[1, 2]), wp.float32(turn[2, 2]))
+    clipping = cameras.clipping_range[c]
+    if clip.shape[0] > 0:
+        clipping = clip[0]
+    row.near = clipping[0]
+    row.far = clipping[1]
+    row.radial = spec.radial
+    row.exposure = cameras.exposure[c]
+    row.scene_unit = spec.scene_unit
+    row.world = spec.world
+    row.root = worlds.root[spec.world]
+    row.global_root = worlds.global_root[0]
+    row.global_offset = worlds.global_offset[spec.world]
+    row.x0 = spec.x0
+    row.y0 = spec.y0
+    row.width = spec.width
+    row.height = spec.height
+    row.tile_x0 = floor_div(spec.x0, TILE_WIDTH)
+    row.tile_y0 = floor_div(spec.y0, TILE_HEIGHT)
+    row.tiles_x = floor_div(spec.x0 + spec.width - 1, TILE_WIDTH) - row.tile_x0 + 1
+    row.tiles_y = floor_div(spec.y0 + spec.height - 1, TILE_HEIGHT) - row.tile_y0 + 1
+    row.first_tile = spec.first_tile
+    row.record = spec.record
+    row.output = spec.output
+    row.masked = 0
+    if view_mask.shape[0] > 0:
+        if not view_mask[view]:
+            row.masked = 1
+    if world_mask.shape[0] > 0:
+        if not world_mask[spec.world]:
+            row.masked = 1
+    out[view] = row
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """One image to make: a camera row, in a world, on the pixels of ``image``."""
+
+    camera: int
+    world: int
+    image: ImageSpec
+
+
+class ViewTable:
+    """The views of one sensor or render: their specs, device rows and places in the visibility record and the outputs."""
+
+    def __init__(self, views: Sequence[View], *, scene_unit: float, radial: bool, device: wp.Device) -> None:
+        """``scene_unit``: scene units per metre. All views have data windows of one size."""
+        self.views = list(views)
+        self.device = device
+        self.count = len(self.views)
+        self.width = self.views[0].image.width if self.views else 0
+        self.height = self.views[0].image.height if self.views else 0
+        specs = np.zeros(max(self.count, 1), dtype=ViewSpec.numpy_dtype())
+        tiles = record = 0
+        for i, view in enumerate(self.views):
+            image = view.image
+            columns, rows = _tiles(image.x0, image.width, TILE_WIDTH), _tiles(image.y0, image.height, TILE_HEIGHT)
+            values = {
+                "camera": view.camera,
+                "world": view.world,
+                "image_width": image.image_width,
+                "image_height": image.image_height,
+                "pixel_aspect_ratio": image.pixel_aspect_ratio,
+                "policy": CONFORM_POLICIES.index(image.aspect_ratio_conform_policy),
+                "x0": image.x0,
+                "y0": image.y0,
+                "width": image.width,
+                "height": image.height,
+                "first_tile": tiles,
+                "record": record,
+                "output": i * self.width * self.height,
+                "radial": int(radial),
+                "scene_unit": scene_unit,
+            }
+            for name, value in values.items():
+                specs[name][i] = value
+            tiles += columns * rows
+            record += columns * rows * TILE_WIDTH * TILE_HEIGHT
+        self.tile_count, self.record_size = tiles, record
+        self.specs = wp.array(specs, dtype=ViewSpec, device=device)
+        self.rows = wp.zeros(max(self.count, 1), dtype=ViewRow, device=device)
+        self._no_transforms = wp.zeros(0, dtype=wp.transformf, device=device)
+        self._no_mask = wp.zeros(0, dtype=wp.bool, device=device)
+        self._no_clip = wp.zeros(0, dtype=wp.vec2f, device=device)
+
+    def update(
+        self,
+        cameras: CameraColumns,
+        worlds: WorldColumns,
+        body_q: wp.array,
+        *,
+        camera_transforms: wp.array | None = None,
+        view_mask: wp.array | None = None,
+        world_mask: wp.array | None = None,
+        clip: wp.array | None = None,
+        shift: tuple[float, float] = (0.0, 0.0),
+    ) -> None:
+        """Compute the view rows on the device from the columns as they are now. ``body_q``: (bodies,) transformf."""
+        if self.count == 0:
+            return
+        wp.launch(
+            _view_rows,
+            dim=self.count,
+            inputs=[
+                cameras,
+                worlds,
+                self.specs,
+                body_q,
+                self._no_transforms if camera_transforms is None else camera_transforms,
+                self._no_mask if view_mask is None else view_mask,
+                self._no_mask if world_mask is None else world_mask,
+                self._no_clip if clip is None else clip,
+                wp.vec2d(*shift),
+            ],
+            outputs=[self.rows],
+            device=self.device,
+        )
+
+    def compute_transforms(self, cameras: CameraColumns, body_q: wp.array, *, camera_transforms: wp.array | None, out: wp.array) -> None:
+        """(count,) transformf: pose of each view in its world's frame."""
+        overrides = self._no_transforms if camera_transforms is None else camera_transforms
+        if self.count:
+            wp.launch(
+                _view_transforms, dim=self.count, inputs=[cameras, self.specs, body_q, overrides], outputs=[out], device=self.device
+            )
+
+
+def _tiles(start: int, size: int, tile: int) -> int:
+    return (start + size - 1) // tile - start // tile + 1

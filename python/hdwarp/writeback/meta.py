@@ -1,0 +1,65 @@
+"""writeback.meta: what the writers tell about an AOV: its kind, unit, meaning, clear value and the table its ids point into."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from hdwarp.frame import Frame
+
+DISTANCES = ("distance_to_image_plane", "distance_to_camera", "cameraDepth")
+DEPTHS = (*DISTANCES, "depth")
+NORMALS = ("normal", "Neye", "Ngeom")
+POSITIONS = ("position", "Peye")
+SEGMENTATIONS = ("semantic_segmentation", "instance_segmentation", "instance_id_segmentation")
+_COLOURS = ("color", "rgba8", "albedo", "primvars:displayColor")
+_PATH_TABLES = {"primId": "prim_paths", "materialId": "material_paths", "bodyId": "body_paths"}
+
+
+def is_colour(aov: str, data_type: str, array: np.ndarray) -> bool:
+    """Colour by name or by the var's type, and with the channels for it."""
+    return (aov in _COLOURS or data_type.startswith("color")) and array.ndim == 3 and array.shape[2] in (3, 4)
+
+
+def is_integer(array: np.ndarray) -> bool:
+    return array.ndim == 2 and (np.issubdtype(array.dtype, np.integer) or array.dtype == np.bool_)
+
+
+def first_is_colour(frame: Frame) -> bool:
+    _, aov, data_type = frame.vars[0]
+    return is_colour(aov, data_type, frame[aov])
+
+
+def unit_and_meaning(aov: str) -> tuple[str, str]:
+    """From the AOV registry; empty for a name it does not know."""
+    from hdwarp.errors import Error
+
+    try:
+        from hdwarp.aovs.registry import aov_spec
+
+        spec = aov_spec(aov)
+    except (Error, LookupError, ImportError):  # arrays a caller put into the frame himself
+        return "", ""
+    return str(spec.unit or ""), str(spec.meaning or "")
+
+
+def clear_text(frame: Frame, aov: str) -> str:
+    """The clear value as text: "0", "-1", "inf", "0 0 0 1"."""
+    return " ".join(f"{value:g}" for value in np.atleast_1d(np.asarray(frame.clear.get(aov, 0), np.float64)).ravel())
+
+
+def path_table(frame: Frame, aov: str) -> tuple[str, list[str]] | None:
+    """Name and content of the table that this AOV's ids index."""
+    name = _PATH_TABLES.get(aov)
+    return None if name is None else (name, [str(path) for path in getattr(frame, name)])
+
+
+def missed(frame: Frame, aov: str) -> np.ndarray:
+    """(H, W) bool: pixels that hit nothing, by primId where the frame has it, else by the AOV's clear value."""
+    if "primId" in frame.arrays:
+        return frame.arrays["primId"] < 0
+    array = frame[aov]
+    empty = array == np.asarray(frame.clear.get(aov, 0))
+    return empty if array.ndim == 2 else empty.all(axis=-1)

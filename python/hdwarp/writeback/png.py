@@ -1,0 +1,82 @@
+"""writeback.png: one AOV as a PNG or JPEG. Reads a frame, knows no USD.
+
+PNG keeps colour's alpha (straight), JPEG lies over black. What the picture shows stands in the file's text.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+import hdwarp
+from hdwarp.writeback.atomic import write_bytes
+from hdwarp.writeback.pictures import over_black, picture
+
+if TYPE_CHECKING:
+    from hdwarp.frame import Frame
+
+# Measured at 640x480 on a shaded RGBA picture: level 1 13 ms, 189 kB; 3 18 ms, 173 kB; 6 (zlib's default) 40 ms, 147 kB; 9 242 ms, 141 kB.
+PNG_LEVEL = 3
+JPEG_QUALITY = 95
+
+
+def write_png(frame: Frame, path: str | os.PathLike[str], name: str, *, overwrite: bool = True) -> None:
+    """One var or AOV of ``frame``; see `pictures` for how it looks."""
+    write_bytes(path, encode_png(frame, name), overwrite=overwrite)
+
+
+def write_jpeg(frame: Frame, path: str | os.PathLike[str], name: str, *, quality: int = JPEG_QUALITY, overwrite: bool = True) -> None:
+    write_bytes(path, encode_jpeg(frame, name, quality=quality), overwrite=overwrite)
+
+
+def encode_png(frame: Frame, name: str) -> bytes:
+    from PIL import Image, PngImagePlugin
+
+    aov, image, reading = _picture(frame, name)
+    text = PngImagePlugin.PngInfo()
+    if reading == "sRGB":
+        text.add(b"sRGB", b"\0")  # perceptual; says that the codes are sRGB, not merely that they often are
+    for key, value in _texts(frame, name, aov, reading).items():
+        text.add_text(key, value)
+    buffer = io.BytesIO()
+    Image.fromarray(image).save(buffer, "PNG", pnginfo=text, compress_level=PNG_LEVEL)
+    return buffer.getvalue()
+
+
+def encode_jpeg(frame: Frame, name: str, *, quality: int = JPEG_QUALITY) -> bytes:
+    from PIL import Image
+
+    aov, image, reading = _picture(frame, name)
+    comment = "\n".join(f"{key}: {value}" for key, value in _texts(frame, name, aov, reading).items())
+    buffer = io.BytesIO()
+    # No chroma subsampling: it bleeds the colours of ids and labels into each other.
+    Image.fromarray(over_black(image)).save(buffer, "JPEG", quality=quality, subsampling=0, comment=comment.encode("utf8"))
+    return buffer.getvalue()
+
+
+def _picture(frame: Frame, name: str) -> tuple[str, np.ndarray, str]:
+    aov, data_type = next(((aov, data_type) for var, aov, data_type in frame.vars if var == name), (name, ""))
+    image, reading = picture(frame, aov, data_type)
+    return aov, np.ascontiguousarray(image), reading
+
+
+def _texts(frame: Frame, name: str, aov: str, reading: str) -> dict[str, str]:
+    """Keys and values for people and scripts; "Software" is PNG's own key."""
+    texts = {
+        "Software": f"hdWarp {hdwarp.__version__}",
+        "Stage": str(frame.stage),
+        "Product": str(frame.product),
+        "Camera": str(frame.camera),
+        "Variable": name if name != aov else "",
+        "AOV": aov,
+        "Reading": reading,
+        "Time": "" if frame.time is None else f"{frame.time:.17g}",
+        "K": "" if frame.K is None else json.dumps(np.asarray(frame.K, np.float64).tolist()),
+        "DataWindow": " ".join(str(value) for value in frame.data_window),
+        "ImageSize": " ".join(str(value) for value in frame.image_size),
+    }
+    return {key: value for key, value in texts.items() if value}
