@@ -96,13 +96,13 @@ class Menu:
         self.items: list[object] = []
         self.menus: dict[str, Menu] = {}
 
-    def addItem(self, command: object) -> None:  # noqa: N802
+    def addItem(self, command: object) -> None:
         self.items.append(command)
 
-    def findOrCreateSubmenu(self, name: str) -> Menu:  # noqa: N802
+    def findOrCreateSubmenu(self, name: str) -> Menu:
         return self.menus.setdefault(name, Menu())
 
-    findOrCreateMenu = findOrCreateSubmenu  # noqa: N815
+    findOrCreateMenu = findOrCreateSubmenu
 
 
 @pytest.fixture
@@ -123,7 +123,7 @@ def test_usdview_menu_has_one_entry_an_aov(container):
     registered = {}
 
     class Registry:
-        def registerCommandPlugin(self, name, display_name, callback):  # noqa: N802
+        def registerCommandPlugin(self, name, display_name, callback):
             assert name not in registered, "a name used twice disables all of usdview's plugins"
             registered[name] = callback
             return name

@@ -34,6 +34,7 @@ def test_opens_without_errors_and_says_what_it_shows(name):
     assert max(len(line) for line in (FOLDER / name).read_text(encoding="utf8").splitlines()) <= 140
 
 
+@pytest.mark.skipif(Usd.GetVersion() < (0, 26, 3), reason="usd-core before 26.3 lacks the shader definitions that its validators look up")
 @pytest.mark.parametrize("name", SAMPLES)
 def test_passes_the_validators_of_usd(name):
     stage = _open(name)
@@ -53,7 +54,10 @@ def test_authored_extents_bound_the_geometry(name):
     for prim in stage.TraverseAll():
         boundable = UsdGeom.Boundable(prim)
         if boundable and boundable.GetExtentAttr().HasAuthoredValue() and "Broken" not in prim.GetName():
-            authored, computed = boundable.GetExtentAttr().Get(), UsdGeom.Boundable.ComputeExtentFromPlugins(boundable, Usd.TimeCode.Default())
+            authored, computed = (
+                boundable.GetExtentAttr().Get(),
+                UsdGeom.Boundable.ComputeExtentFromPlugins(boundable, Usd.TimeCode.Default()),
+            )
             for a, c in zip(authored, computed, strict=True):
                 assert tuple(a) == pytest.approx(tuple(c), abs=2e-4), prim.GetPath()
 

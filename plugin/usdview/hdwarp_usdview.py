@@ -41,7 +41,7 @@ def _ask_for_file(api: object) -> str:
 
 
 class HdWarpContainer(PluginContainer):
-    def registerPlugins(self, plugRegistry: object, usdviewApi: object) -> None:  # noqa: N802, N803 (usdview's names)
+    def registerPlugins(self, plugRegistry: object, usdviewApi: object) -> None:
         self._commands = [
             plugRegistry.registerCommandPlugin(
                 f"HdWarpContainer.render.{aov}", f"{label}…", lambda api, aov=aov: render_current_camera(api, aov)
@@ -49,7 +49,7 @@ class HdWarpContainer(PluginContainer):
             for label, aov in AOVS.items()
         ]
 
-    def configureView(self, plugRegistry: object, plugUIBuilder: object) -> None:  # noqa: N802, N803
+    def configureView(self, plugRegistry: object, plugUIBuilder: object) -> None:
         menu = plugUIBuilder.findOrCreateMenu("hdWarp").findOrCreateSubmenu("Render current camera")
         for command in self._commands:
             menu.addItem(command)

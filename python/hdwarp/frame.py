@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from hdwarp.errors import ArgumentError, Diagnostic
+
+if TYPE_CHECKING:
+    from hdwarp.aovs.registry import Conversion
 
 
 @dataclass(eq=False)
@@ -37,6 +41,7 @@ class Frame:
     material_paths: list[str]
     body_paths: list[str]
     diagnostics: Sequence[Diagnostic] = ()
+    conversions: Mapping[str, Conversion] = field(default_factory=dict)  # var name -> channels that differ from the AOV's
     view_origin: Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]] | None = field(default=None, repr=False)
     decode_instance: Callable[[int, int], tuple[int, ...]] | None = field(default=None, repr=False)
 
@@ -59,7 +64,8 @@ class Frame:
             return self.arrays[name]
         for output, aov, _ in self.vars:
             if output == name:
-                return self.arrays[aov]
+                conversion = self.conversions.get(name)
+                return self.arrays[aov] if conversion is None else conversion.apply(self.arrays[aov])
         raise KeyError(f"{name!r} was not rendered; this frame has {', '.join(self.arrays)}")
 
     def __contains__(self, name: str) -> bool:

@@ -15,8 +15,8 @@ import warp as wp
 _FLAGS = " ".join(
     (
         "-march=native",
-        "-mllvm=-inline-threshold=9000",
-        "-mllvm=-inline-cold-callsite-threshold=3000",
+        "-mllvm=-inline-threshold=100000",
+        "-mllvm=-inline-cold-callsite-threshold=100000",
         "-mllvm=-unroll-full-max-count=1",
     )
 )

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import warp as wp
-from pxr import Usd
 
 from hdwarp.aovs.registry import aov_spec
 from hdwarp.batch.shots import Shot, plan_shot
@@ -19,6 +19,9 @@ from hdwarp.scene import DEFAULT_CAMERA, Scene, check_purposes
 from hdwarp.stage.open import open_stage, resolve_time
 from hdwarp.views import orthographic, pinhole
 from hdwarp.views.rows import View, ViewTable
+
+if TYPE_CHECKING:
+    from pxr import Usd
 
 
 def render(
@@ -39,11 +42,11 @@ def render(
 ) -> Frame:
     """Render one camera of a stage.
 
-    ``camera``: path of a Camera or a RenderProduct; None: the render settings' first product, else the first camera, else a framed default
-    view. ``time``: a time code; None: startTimeCode if authored, else the earliest. ``aovs``: planes by name; None: the product's vars, else
+    ``camera``: path of a Camera or a RenderProduct; None: the settings' first product, else the first camera, else a framed default view.
+    ``time``: a time code; None: startTimeCode if authored, else the earliest. ``aovs``: planes by name; None: the product's vars, else
     ("color",). ``samples``: samples a pixel for colour, a square number; the other planes use the pixel's centre. ``purposes``: drawn
-    purposes; None: the settings' includedPurposes. ``settings``: path of a RenderSettings prim, or RenderSettings(...). ``clear``: AOV name ->
-    value of pixels that see nothing.
+    purposes; None: the settings' includedPurposes. ``settings``: path of a RenderSettings prim, or RenderSettings(...).
+    ``clear``: AOV name -> value of pixels that see nothing.
 
     Raises StageError for what is no stage, camera or product (with ``strict`` for the first broken prim), ArgumentError for bad options,
     NotSupported for what later versions do.
@@ -128,6 +131,7 @@ def render_shot(
         material_paths=list(scene.index.material_paths),
         body_paths=list(scene.index.body_paths),
         diagnostics=tuple(diagnostics),
+        conversions={var.name: var.conversion for var in shot.vars if var.conversion.channels is not None},
         view_origin=view_origin,
         decode_instance=scene.index.instance_ids,
     )
@@ -140,4 +144,5 @@ def _note_what_is_not_drawn(camera, shot: Shot, diagnostics: Diagnostics) -> Non
     if camera.f_stop > 0.0 and camera.focus_distance > 0.0:
         diagnostics.note(camera.path, "depth-of-field", "depth of field (fStop, focusDistance) is not supported yet; everything is sharp")
     if camera.shutter[1] > camera.shutter[0]:
-        diagnostics.note(camera.path, "motion-blur", "motion blur (shutter:open, shutter:close) is not supported yet; rendered at one instant")
+        message = "motion blur (shutter:open, shutter:close) is not supported yet; rendered at one instant"
+        diagnostics.note(camera.path, "motion-blur", message)

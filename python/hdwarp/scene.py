@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import warp as wp
-from pxr import Usd
 
 from hdwarp.delegate.render_index import RenderIndex
 from hdwarp.errors import ArgumentError, Diagnostics, Error, NotSupported
 from hdwarp.stage.columns import Camera, StageColumns
-from hdwarp.stage.open import open_stage, resolve_time
+from hdwarp.stage.open import default_time, open_stage, resolve_time
 from hdwarp.stage.traverse import read_stage
 from hdwarp.state import State
 from hdwarp.tables.scene_tables import SceneTables
+
+if TYPE_CHECKING:
+    from pxr import Usd
 
 DEFAULT_CAMERA = "<default camera>"  # label of the framed view of a stage without cameras: no prim path looks like it
 DEFAULT_PURPOSES = ("default", "render")
@@ -142,7 +145,7 @@ class Scene:
         if self.stage is None or not self.stage.GetPseudoRoot().IsValid():
             raise Error("the scene is closed, or its stage has expired; open a new Scene")
         if time is None and self.columns is not None:
-            time = Usd.TimeCode.Default() if self.time is None else self.time
+            time = default_time() if self.time is None else self.time
         code = resolve_time(self.stage, time)
         columns = read_stage(self.stage, code, purposes=self.purposes, complexity=self.complexity)
         if self.strict:

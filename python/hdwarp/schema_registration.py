@@ -35,9 +35,9 @@ SITE_NAMESPACE = "hdwarp:site"
 SITE_ATTRIBUTES: dict[str, tuple[str, object]] = {"name": ("string", "")}
 
 _TOO_LATE = (
-    "hdwarp was imported after USD had already opened a stage, too late to add its schemas to this process: prim.ApplyAPI('HdWarpCameraAPI') "
-    "will fail, and unauthored hdwarp:* attributes have no fallbacks in USD. Rendering is not affected. Import hdwarp before the first "
-    "stage is opened, or set PXR_PLUGINPATH_NAME to hdwarp.plugin_path() before the process starts."
+    "hdwarp was imported after USD had already opened a stage, too late to add its schemas to this process: "
+    "prim.ApplyAPI('HdWarpCameraAPI') will fail, and unauthored hdwarp:* attributes have no fallbacks in USD. Rendering is not affected. "
+    "Import hdwarp before the first stage is opened, or set PXR_PLUGINPATH_NAME to hdwarp.plugin_path() before the process starts."
 )
 
 
@@ -48,7 +48,9 @@ def plugin_path() -> str:
     for folder in (package / "_usd" / "plugin", package.parents[1] / "plugin"):  # an installed wheel, a source checkout
         if (folder / "plugInfo.json").is_file():
             return str(folder)
-    raise FileNotFoundError(f"hdwarp's USD plugin (plugInfo.json) is neither in {package / '_usd' / 'plugin'} nor in {package.parents[1] / 'plugin'}")
+    raise FileNotFoundError(
+        f"hdwarp's USD plugin (plugInfo.json) is neither in {package / '_usd' / 'plugin'} nor in {package.parents[1] / 'plugin'}"
+    )
 
 
 def register() -> None:

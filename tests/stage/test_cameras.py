@@ -15,7 +15,6 @@ from hdwarp.stage.cameras import read_camera, read_user_attributes, split_transf
 from hdwarp.views import orthographic, pinhole
 from hdwarp.views.conform import image_spec
 
-
 _stages = []  # a prim does not keep its stage alive
 
 
@@ -198,7 +197,7 @@ def test_any_matrix_splits_into_a_rotation_and_axes(values, orthographic_camera)
 @settings(max_examples=100, deadline=None)
 @given(st.lists(finite, min_size=9, max_size=9), st.booleans())
 def test_pixels_of_a_scaled_camera_are_hydras(values, is_orthographic):
-    """Hydra's view matrix is the plain inverse of the camera's transform: a point projects to the same pixel; depth is the true distance."""
+    """Hydra's view matrix is the plain inverse of the camera's transform: a point lands on the same pixel; depth is a true distance."""
     linear = np.array(values).reshape(3, 3)
     if abs(np.linalg.det(linear)) < 1e-2:
         return
@@ -345,4 +344,6 @@ def test_projection_is_gfs(focal_length, width, height, x_offset, y_offset, is_o
     ours = module.projection(read(camera), image)
     theirs = np.array(camera.GetCamera(Usd.TimeCode.Default()).frustum.ComputeProjectionMatrix()).T
     to_units = np.diag([1.0 / metres_per_unit] * 3 + [1.0])
-    np.testing.assert_allclose(ours @ np.linalg.inv(to_units) * (1.0 if is_orthographic else 1.0 / metres_per_unit), theirs, rtol=2e-5, atol=2e-5)
+    np.testing.assert_allclose(
+        ours @ np.linalg.inv(to_units) * (1.0 if is_orthographic else 1.0 / metres_per_unit), theirs, rtol=2e-5, atol=2e-5
+    )

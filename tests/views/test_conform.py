@@ -127,11 +127,14 @@ def test_edges_on_pixel_centres_survive_float32(width, data):
 @pytest.mark.parametrize(
     ("arguments", "match"),
     [
-        ({"resolution": (0, 10)}, "resolution is 0 x 10"),
+        ({"resolution": (0, 10)}, r"resolution is \(0, 10\)"),
         ({"resolution": (-4, 10)}, "resolution"),
         ({"resolution": (10, 1_000_000)}, "65536"),
         ({"resolution": (65536, 65536)}, "pixels"),
         ({"resolution": (4.5, 4)}, "whole"),
+        ({"resolution": 640}, "width, height"),
+        ({"resolution": "640x480"}, "width, height"),
+        ({"resolution": (4, math.nan)}, "width, height"),
         ({"resolution": (4, 4), "pixel_aspect_ratio": 0.0}, "pixelAspectRatio"),
         ({"resolution": (4, 4), "pixel_aspect_ratio": math.inf}, "pixelAspectRatio"),
         ({"resolution": (4, 4), "data_window_ndc": (0.6, 0.0, 0.4, 1.0)}, "no pixel centre"),

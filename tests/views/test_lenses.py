@@ -306,7 +306,9 @@ def test_device_functions_equal_their_twins(device):
         image = image_spec(size, random.uniform(0.5, 2.0), CONFORM_POLICIES[number % 5])
         found_aperture, found = _device_rays(camera, image, device)
         aspect = image.pixel_aspect_ratio * size[0] / size[1]
-        np.testing.assert_allclose(found_aperture, conform_aperture(camera.aperture, image.aspect_ratio_conform_policy, aspect)[0], rtol=1e-14)
+        np.testing.assert_allclose(
+            found_aperture, conform_aperture(camera.aperture, image.aspect_ratio_conform_policy, aspect)[0], rtol=1e-14
+        )
         module = orthographic if camera.projection == "orthographic" else pinhole
         expected = module.ray_coefficients(camera, image)
         np.testing.assert_allclose(found, np.stack(expected[:6]), rtol=1e-11, atol=1e-12)

@@ -56,6 +56,7 @@ def make_frame(arrays: dict[str, np.ndarray] | None = None, **changes: object) -
     pose[:3, :3] = [[0, 0, 1], [1, 0, 0], [0, 1, 0]]  # camera +X is world +Y, its +Y is world +Z, its +Z (behind it) world +X
     pose[:3, 3] = 10.0, 20.0, 30.0
     frame = FakeFrame(
+        conversions={},
         arrays=arrays,
         vars=[(name, name, "") for name in arrays],
         camera="/World/cam",

@@ -5,7 +5,18 @@ from __future__ import annotations
 import pytest
 
 from hdwarp.errors import ArgumentError
-from hdwarp.writeback.names import Output, expand, format_of, has_frame, holds_one_aov, plan, short_names, stage_name, template_of, with_aovs
+from hdwarp.writeback.names import (
+    Output,
+    expand,
+    format_of,
+    has_frame,
+    holds_one_aov,
+    plan,
+    short_names,
+    stage_name,
+    template_of,
+    with_aovs,
+)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import functools
 
 import warp as wp
 
-from hdwarp.aovs.pixel_runs import lane_options, pixel_run, visible_instance
+from hdwarp.aovs.pixel_runs import block_count, lane_options, pixel_run, visible_instance
 from hdwarp.aovs.resolve_kernels import world_normal
 from hdwarp.tables.structs import NONE, UNIFORM, VERTEX, InstanceColumns, MeshColumns, PrimvarColumns, ViewRow, Visibility
 
@@ -16,7 +16,7 @@ _SHORTEST = 1.0e-30  # squared length of an interpolated normal below which it i
 @functools.cache
 def primvar_kernel(lanes: int) -> wp.Kernel:
     """A primvar at each hit. ``out`` is flat: ``primvar.width`` numbers a pixel."""
-    LANES = lanes
+    LANES, BLOCKS = lanes, block_count(lanes)
     ints = wp.types.vector(length=lanes, dtype=wp.int32)
     floats = wp.types.vector(length=lanes, dtype=wp.float32)
 
@@ -26,7 +26,7 @@ def primvar_kernel(lanes: int) -> wp.Kernel:
         step: wp.int32,
         count: wp.int32,
         views: wp.array[ViewRow],
-        runs: wp.int32,
+        jobs: wp.int32,
         rows: wp.int32,
         meshes: MeshColumns,
         instances: InstanceColumns,
@@ -40,78 +40,85 @@ def primvar_kernel(lanes: int) -> wp.Kernel:
         job = first + wp.tid() * step
         if job >= count:
             return
-        run = pixel_run(views, job, LANES, runs, rows)
-        if run.low >= run.high:
+        run = pixel_run(views, job, LANES, BLOCKS, jobs, rows)
+        if run.blocks == 0:
             return
-        row = ints()
-        row_a, row_b, row_c = ints(), ints(), ints()  # rows in primvar.values; -1 missing, -2 nothing seen
-        w0, w1, w2 = floats(), floats(), floats()
-        for lane in range(LANES):
-            i = visible_instance(visibility, run, lane)
-            row[lane] = i
-            row_a[lane] = wp.where(i >= 0, -1, -2)
-            w0[lane] = 1.0
-        start = wp.int32(0)
-        while start < LANES:  # a stretch of lanes that see the same instance or nothing
-            current = row[start]
-            end = start + 1
-            while end < LANES and (row[wp.min(end, LANES - 1)] == current or row[wp.min(end, LANES - 1)] < 0):
-                end += 1
-            if current >= 0:
-                mesh = instances.geometry[current]
-                interpolation = wp.int32(NONE)
-                if mesh >= 0:
-                    interpolation = primvar.mesh_interpolation[mesh]
-                if interpolation == NONE:
-                    constant = primvar.instance_values[current]
-                    for lane in range(start, end):
-                        row_a[lane] = wp.where(row[lane] >= 0, constant, -2)
-                else:
-                    triangle_start = meshes.triangle_start[mesh]
-                    own_slot = visibility.slot[run.record + start]
-                    indices = primvar.mesh_indices[mesh]
-                    values = primvar.mesh_values[mesh]
-                    for lane in range(start, end):
-                        slot = wp.where(row[lane] >= 0, visibility.slot[run.record + lane], own_slot)
-                        triangle = triangle_start + meshes.slot_triangle[slot]
-                        a, b, c = wp.int32(0), wp.int32(0), wp.int32(0)
-                        if interpolation == UNIFORM:
-                            a = meshes.triangle_face[triangle]
-                            b = a
-                            c = a
-                        elif interpolation == VERTEX:
-                            a = meshes.triangle_points[triangle][0]
-                            b = meshes.triangle_points[triangle][1]
-                            c = meshes.triangle_points[triangle][2]
-                        else:
-                            a = meshes.triangle_corners[triangle][0]
-                            b = meshes.triangle_corners[triangle][1]
-                            c = meshes.triangle_corners[triangle][2]
-                        if indices >= 0:
-                            a = primvar.indices[indices + a]
-                            b = primvar.indices[indices + b]
-                            c = primvar.indices[indices + c]
-                        row_a[lane] = wp.where(row[lane] >= 0, values + a, -2)
-                        row_b[lane] = values + b
-                        row_c[lane] = values + c
-                    if interpolation != UNIFORM:
-                        for lane in range(start, end):
-                            pair = barycentric[run.output + wp.clamp(lane, run.low, run.high - 1)]
-                            w0[lane] = pair[0]
-                            w1[lane] = pair[1]
-                            w2[lane] = 1.0 - pair[0] - pair[1]
-            start = end
-        width = primvar.width
-        for component in range(width):
+        for block in range(run.blocks):
+            at = run.record + block * LANES
+            pixel = run.output + block * LANES
+            low = wp.max(run.left - run.x - block * LANES, 0)
+            high = wp.min(run.right - run.x - block * LANES, LANES)
+            row = ints()
+            row_a, row_b, row_c = ints(), ints(), ints()  # rows in primvar.values; -1 missing, -2 nothing seen
+            w0, w1, w2 = floats(), floats(), floats()
             for lane in range(LANES):
-                if lane >= run.low and lane < run.high:
+                i = visible_instance(visibility, at, lane, low, high)
+                row[lane] = i
+                row_a[lane] = wp.where(i >= 0, -1, -2)
+                w0[lane] = 1.0
+            start = wp.int32(0)
+            while start < LANES:  # a stretch of lanes that see the same instance or nothing
+                current = row[start]
+                end = start + 1
+                while end < LANES and (row[wp.min(end, LANES - 1)] == current or row[wp.min(end, LANES - 1)] < 0):
+                    end += 1
+                if current >= 0:
+                    mesh = instances.geometry[current]
+                    interpolation = wp.int32(NONE)
+                    if mesh >= 0:
+                        interpolation = primvar.mesh_interpolation[mesh]
+                    if interpolation == NONE:
+                        constant = primvar.instance_values[current]
+                        for lane in range(start, end):
+                            row_a[lane] = wp.where(row[lane] >= 0, constant, -2)
+                    else:
+                        triangle_start = meshes.triangle_start[mesh]
+                        own_slot = visibility.slot[at + start]
+                        indices = primvar.mesh_indices[mesh]
+                        values = primvar.mesh_values[mesh]
+                        for lane in range(start, end):
+                            slot = wp.where(row[lane] >= 0, visibility.slot[at + lane], own_slot)
+                            triangle = triangle_start + meshes.slot_triangle[slot]
+                            a, b, c = wp.int32(0), wp.int32(0), wp.int32(0)
+                            if interpolation == UNIFORM:
+                                a = meshes.triangle_face[triangle]
+                                b = a
+                                c = a
+                            elif interpolation == VERTEX:
+                                a = meshes.triangle_points[triangle][0]
+                                b = meshes.triangle_points[triangle][1]
+                                c = meshes.triangle_points[triangle][2]
+                            else:
+                                a = meshes.triangle_corners[triangle][0]
+                                b = meshes.triangle_corners[triangle][1]
+                                c = meshes.triangle_corners[triangle][2]
+                            if indices >= 0:
+                                a = primvar.indices[indices + a]
+                                b = primvar.indices[indices + b]
+                                c = primvar.indices[indices + c]
+                            row_a[lane] = wp.where(row[lane] >= 0, values + a, -2)
+                            row_b[lane] = values + b
+                            row_c[lane] = values + c
+                        if interpolation != UNIFORM:
+                            for lane in range(start, end):
+                                pair = barycentric[pixel + wp.clamp(lane, low, high - 1)]
+                                w0[lane] = pair[0]
+                                w1[lane] = pair[1]
+                                w2[lane] = 1.0 - pair[0] - pair[1]
+                start = end
+            width = primvar.width
+            for component in range(width):
+                for lane in range(LANES):
                     a = wp.max(row_a[lane], 0)
-                    value = primvar.values[a * width + component]
-                    if w0[lane] != 1.0:
+                    mean = w0[lane] * primvar.values[a * width + component]
+                    if interpolated != 0:
                         rest = w1[lane] * primvar.values[row_b[lane] * width + component]
-                        value = value * w0[lane] + rest + w2[lane] * primvar.values[row_c[lane] * width + component]
-                    value = wp.where(row_a[lane] == -1, missing, value)
-                    out[(run.output + lane) * width + component] = wp.where(row_a[lane] == -2, clear[component], value)
+                        mean = mean + rest + w2[lane] * primvar.values[row_c[lane] * width + component]
+                    mean = wp.where(row_a[lane] == -1, missing, mean)
+                    value[lane] = wp.where(row_a[lane] == -2, clear[component], mean)
+                for lane in range(LANES):
+                    if lane >= low and lane < high:
+                        out[(pixel + lane) * width + component] = value[lane]
 
     return primvar_at_hit
 
@@ -119,7 +126,7 @@ def primvar_kernel(lanes: int) -> wp.Kernel:
 @functools.cache
 def normals_kernel(lanes: int) -> wp.Kernel:
     """Shading normals: interpolated object-space normals turned into the world, the geometric normal where there is none."""
-    LANES = lanes
+    LANES, BLOCKS = lanes, block_count(lanes)
 
     @wp.kernel(enable_backward=False, module="unique", module_options=lane_options(lanes))
     def normals(
@@ -127,7 +134,7 @@ def normals_kernel(lanes: int) -> wp.Kernel:
         step: wp.int32,
         count: wp.int32,
         views: wp.array[ViewRow],
-        runs: wp.int32,
+        jobs: wp.int32,
         rows: wp.int32,
         instances: InstanceColumns,
         visibility: Visibility,
@@ -141,23 +148,30 @@ def normals_kernel(lanes: int) -> wp.Kernel:
         job = first + wp.tid() * step
         if job >= count:
             return
-        run = pixel_run(views, job, LANES, runs, rows)
-        if run.low >= run.high:
+        run = pixel_run(views, job, LANES, BLOCKS, jobs, rows)
+        if run.blocks == 0:
             return
         view = views[run.view]
-        for lane in range(LANES):
-            if lane >= run.low and lane < run.high:
-                i = visible_instance(visibility, run, lane)
-                n = geometric[run.output + lane]
-                if smooth:
-                    own = smooth[run.output + lane]
-                    turned = world_normal(instances.object_from_world[wp.max(i, 0)], own)
-                    usable = wp.dot(own, own) > _SHORTEST
-                    n = wp.vec3f(wp.where(usable, turned[0], n[0]), wp.where(usable, turned[1], n[1]), wp.where(usable, turned[2], n[2]))
-                if normal:
-                    normal[run.output + lane] = wp.where(i >= 0, n, clear)
-                if normal_eye:
-                    turned_eye = wp.vec3f(wp.dot(view.right, n), wp.dot(view.up, n), wp.dot(view.back, n))
-                    normal_eye[run.output + lane] = wp.where(i >= 0, turned_eye, clear_eye)
+        for block in range(run.blocks):
+            at = run.record + block * LANES
+            pixel = run.output + block * LANES
+            low = wp.max(run.left - run.x - block * LANES, 0)
+            high = wp.min(run.right - run.x - block * LANES, LANES)
+            for lane in range(LANES):
+                if lane >= low and lane < high:
+                    i = visible_instance(visibility, at, lane, low, high)
+                    n = geometric[pixel + lane]
+                    if smooth:
+                        own = smooth[pixel + lane]
+                        turned = world_normal(instances.object_from_world[wp.max(i, 0)], own)
+                        usable = wp.dot(own, own) > _SHORTEST
+                        n = wp.vec3f(
+                            wp.where(usable, turned[0], n[0]), wp.where(usable, turned[1], n[1]), wp.where(usable, turned[2], n[2])
+                        )
+                    if normal:
+                        normal[pixel + lane] = wp.where(i >= 0, n, clear)
+                    if normal_eye:
+                        turned_eye = wp.vec3f(wp.dot(view.right, n), wp.dot(view.up, n), wp.dot(view.back, n))
+                        normal_eye[pixel + lane] = wp.where(i >= 0, turned_eye, clear_eye)
 
     return normals

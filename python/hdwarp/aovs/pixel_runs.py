@@ -1,7 +1,7 @@
-"""aovs.pixel_runs: how resolve kernels deal out pixels: one job is a run of neighbouring pixels of one image row.
+"""aovs.pixel_runs: how resolve kernels deal out pixels: a job is a stretch of one image row, taken in blocks of neighbouring pixels.
 
-On the CPU a run has 16 pixels and starts where the tiles of the full image do, so that a run is a stretch of the visibility record and
-loops over its *lanes* become SIMD code. On CUDA a run is one pixel. Both compute a pixel from the same 16-pixel anchor: same bits.
+On the CPU a block has 16 pixels and starts where the tiles of the full image do, so that it lies in one piece in the visibility record;
+loops over its *lanes* become SIMD code. On CUDA a job is one pixel. Both compute a pixel from its coordinates alone: same bits.
 """
 
 from __future__ import annotations
@@ -12,62 +12,68 @@ from hdwarp.launch import LANE_OPTIONS
 from hdwarp.tables.structs import InstanceColumns, ViewRow, Visibility
 
 CPU_LANES = 16
-SPHERE_OR_CUBE = 1  # kinds from here on are analytic shapes
+_CPU_BLOCKS = 8  # a job: 128 pixels. What a job sets up once (view, object-space rays of its row) is then 1/8 of a block's business
 
 
 def lane_count(device: wp.Device | str) -> int:
-    """Pixels a job takes on ``device``."""
+    """Pixels a block has on ``device``."""
     return CPU_LANES if wp.get_device(device).is_cpu else 1
 
 
 def lane_options(lanes: int) -> dict[str, object]:
-    """Compiler options of a kernel over runs of ``lanes`` pixels."""
+    """Compiler options of a kernel over blocks of ``lanes`` pixels."""
     return LANE_OPTIONS if lanes > 1 else {"max_unroll": 0}
 
 
-def runs_per_row(width: int, lanes: int) -> int:
-    """Runs that cover a row of ``width`` pixels wherever it starts on the 16-pixel grid."""
-    return (width + 30) // 16 * (16 // lanes)
+def block_count(lanes: int) -> int:
+    """Blocks a job takes."""
+    return _CPU_BLOCKS if lanes > 1 else 1
+
+
+def jobs_per_row(width: int, lanes: int) -> int:
+    """Jobs that cover a row of ``width`` pixels wherever it starts on the 16-pixel grid."""
+    return -(-((width + 30) // 16 * 16) // (lanes * block_count(lanes)))
 
 
 @wp.struct
 class PixelRun:
-    """Where a job's pixels lie. Lanes ``low`` to ``high`` (exclusive) are inside the image; none is when there is nothing to do."""
+    """A job's pixels: ``blocks`` blocks, 0 when there is nothing to do. The record is 16-pixel aligned, the image need not be."""
 
     view: wp.int32
-    anchor: wp.int32  # x of the full image, a multiple of 16
-    lane0: wp.int32  # first lane's distance from the anchor
-    y: wp.int32
+    y: wp.int32  # of the full image
+    x: wp.int32  # of the full image, lane 0 of block 0
+    left: wp.int32  # first pixel inside the image
+    right: wp.int32  # first pixel beyond it
     record: wp.int32  # visibility record of lane 0
     output: wp.int32  # output pixel of lane 0
-    low: wp.int32
-    high: wp.int32
+    blocks: wp.int32
 
 
 @wp.func
-def pixel_run(views: wp.array[ViewRow], job: wp.int32, lanes: wp.int32, runs: wp.int32, rows: wp.int32) -> PixelRun:
-    """Run ``job`` of images that have at most ``rows`` rows of ``runs`` runs."""
+def pixel_run(views: wp.array[ViewRow], job: wp.int32, lanes: wp.int32, blocks: wp.int32, jobs: wp.int32, rows: wp.int32) -> PixelRun:
+    """Job ``job`` of images that have at most ``rows`` rows of ``jobs`` jobs."""
     run = PixelRun()
-    line = job // runs
+    line = job // jobs
     run.view = line // rows
     row = line - run.view * rows
-    view = views[run.view]
-    start = (job - line * runs) * lanes  # pixels from the record's left edge
-    if view.masked == 0 and row < view.height and start < 16 * view.tiles_x:
-        x = 16 * view.tile_x0 + start
-        run.anchor = 16 * view.tile_x0 + (start // 16) * 16
-        run.lane0 = x - run.anchor
-        run.y = view.y0 + row
-        run.record = view.record + (run.y - 8 * view.tile_y0) * (16 * view.tiles_x) + start
-        run.output = view.output + row * view.width + x - view.x0
-        run.low = wp.max(view.x0 - x, 0)
-        run.high = wp.min(view.x0 + view.width - x, lanes)
+    start = (job - line * jobs) * lanes * blocks  # pixels from the record's left edge
+    height, width = views[run.view].height, views[run.view].width
+    pitch = 16 * views[run.view].tiles_x
+    if views[run.view].masked == 0 and row < height and start < pitch:
+        tile_x0, tile_y0 = views[run.view].tile_x0, views[run.view].tile_y0
+        run.x = 16 * tile_x0 + start
+        run.y = views[run.view].y0 + row
+        run.left = views[run.view].x0
+        run.right = run.left + width
+        run.record = views[run.view].record + (run.y - 8 * tile_y0) * pitch + start
+        run.output = views[run.view].output + row * width + run.x - run.left
+        run.blocks = wp.min((wp.min(pitch - start, run.right - run.x) + lanes - 1) // lanes, blocks)
     return run
 
 
 @wp.struct
 class Ray:
-    """The rays of a run in some frame: at lane s from the anchor, origin + s * origin_dx and direction + s * direction_dx."""
+    """The rays of one image row in some frame: at pixel x of the full image, origin + x * origin_dx and direction + x * direction_dx."""
 
     origin: wp.vec3d
     origin_dx: wp.vec3d
@@ -76,14 +82,14 @@ class Ray:
 
 
 @wp.func
-def world_ray(view: ViewRow, anchor: wp.int32, y: wp.int32) -> Ray:
-    """In the frame of the view's world; the view's single precision rows evaluated in double."""
+def world_ray(view: ViewRow, y: wp.int32) -> Ray:
+    """In the frame of the view's world; the view's coefficients evaluated in double."""
     ray = Ray()
-    x, row = wp.float64(anchor), wp.float64(y)
+    row = wp.float64(y)
     ray.origin_dx = wp.vec3d(view.origin_dx)
     ray.direction_dx = wp.vec3d(view.direction_dx)
-    ray.origin = view.origin + ray.origin_dx * x + wp.vec3d(view.origin_dy) * row
-    ray.direction = wp.vec3d(view.direction) + ray.direction_dx * x + wp.vec3d(view.direction_dy) * row
+    ray.origin = view.origin + wp.vec3d(view.origin_dy) * row
+    ray.direction = wp.vec3d(view.direction) + wp.vec3d(view.direction_dy) * row
     return ray
 
 
@@ -103,7 +109,7 @@ def object_ray(ray: Ray, global_offset: wp.vec3d, instances: InstanceColumns, ro
 
 
 @wp.func
-def visible_instance(visibility: Visibility, run: PixelRun, lane: wp.int32) -> wp.int32:
-    """Instance row that ``lane`` sees, -1 for a miss and outside the image."""
-    row = visibility.instance[run.record + lane]
-    return wp.where(lane >= run.low and lane < run.high, row, -1)
+def visible_instance(visibility: Visibility, at: wp.int32, lane: wp.int32, low: wp.int32, high: wp.int32) -> wp.int32:
+    """Instance row at lane ``lane`` of the block at record ``at``; -1 for a miss and for lanes outside ``low`` to ``high``."""
+    row = visibility.instance[at + lane]
+    return wp.where(lane >= low and lane < high, row, -1)

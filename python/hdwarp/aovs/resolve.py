@@ -8,7 +8,7 @@ import warp as wp
 
 from hdwarp.aovs.buffers import flat_pixels, flat_scalars
 from hdwarp.aovs.interpolation import normals_kernel, primvar_kernel
-from hdwarp.aovs.pixel_runs import lane_count, runs_per_row
+from hdwarp.aovs.pixel_runs import jobs_per_row, lane_count
 from hdwarp.aovs.registry import AOVS, aov_spec, primvar_name
 from hdwarp.aovs.resolve_kernels import GeometryClears, GeometryPlanes, IdClears, IdPlanes, geometry_kernel, ids_kernel
 from hdwarp.errors import ArgumentError
@@ -81,10 +81,10 @@ class ResolvePlan:
         self.device = wp.get_device(device)
         self.outputs = dict(outputs)
         lanes = lane_count(self.device)
-        runs = runs_per_row(width, lanes)
+        jobs = jobs_per_row(width, lanes)
         self._lanes = lanes
-        self._job_count = view_count * height * runs
-        self._where = [views, runs, height]
+        self._job_count = view_count * height * jobs
+        self._where = [views, jobs, height]
         self._clear = dict(clear or {})
         unknown = [name for name in self._clear if name not in self.outputs]
         if unknown:
@@ -264,9 +264,9 @@ class ColourSamples:
             raise ArgumentError("colour samples need an output for color or rgba8")
         size = max(array.shape[0] for array in flat.values())
         lanes = lane_count(self.device)
-        runs = runs_per_row(width, lanes)
-        self._kernel, self._job_count = samples_kernel(lanes), view_count * height * runs
-        self._where = [views, runs, height]
+        jobs = jobs_per_row(width, lanes)
+        self._kernel, self._job_count = samples_kernel(lanes), view_count * height * jobs
+        self._where = [views, jobs, height]
         self._color, self._rgba8 = flat.get("color"), flat.get("rgba8")
         self._srgb = srgb_tables(self.device)
         self._clear = wp.vec4ub(*map(int, aov_spec("rgba8").clear_values((clear or {}).get("rgba8"))))

@@ -6,7 +6,7 @@ import functools
 
 import warp as wp
 
-from hdwarp.aovs.pixel_runs import lane_options, object_ray, pixel_run, visible_instance, world_ray
+from hdwarp.aovs.pixel_runs import Ray, block_count, lane_options, object_ray, pixel_run, visible_instance, world_ray
 from hdwarp.tables.structs import CUBE, MESH, SPHERE, InstanceColumns, MaterialColumns, MeshColumns, ViewRow, Visibility
 
 _OUTSIDE = 1.0e-4  # weights below minus this: the ray passes the triangle's edge; the hit is drawn onto it
@@ -144,17 +144,10 @@ def grazing_hit(a: wp.vec3d, b: wp.vec3d, c: wp.vec3d, origin: wp.vec3d, directi
     return wp.vec3d(t, wp.float64(1.0) - of_b - of_c, of_b)
 
 
-@wp.func
-def world_normal(object_from_world: wp.mat33f, normal: wp.vec3f) -> wp.vec3f:
-    """By the inverse transpose, unit length; a mirrored instance keeps its authored outside."""
-    n = wp.transpose(object_from_world) * normal
-    return n * (1.0 / wp.sqrt(n[0] * n[0] + n[1] * n[1] + n[2] * n[2]))
-
-
 @functools.cache
 def geometry_kernel(lanes: int) -> wp.Kernel:
     """Distances, positions, the geometric normal and weights, for runs of ``lanes`` pixels."""
-    LANES = lanes
+    LANES, BLOCKS = lanes, block_count(lanes)
     ints = wp.types.vector(length=lanes, dtype=wp.int32)
     floats = wp.types.vector(length=lanes, dtype=wp.float32)
     doubles = wp.types.vector(length=lanes, dtype=wp.float64)
@@ -165,7 +158,7 @@ def geometry_kernel(lanes: int) -> wp.Kernel:
         step: wp.int32,
         count: wp.int32,
         views: wp.array[ViewRow],
-        runs: wp.int32,
+        jobs: wp.int32,
         rows: wp.int32,
         vertices: wp.array[wp.float32],  # MeshColumns.leaf_vertices, flat: (leaf, corner, axis, lane)
         instances: InstanceColumns,
@@ -176,253 +169,266 @@ def geometry_kernel(lanes: int) -> wp.Kernel:
         job = first + wp.tid() * step
         if job >= count:
             return
-        run = pixel_run(views, job, LANES, runs, rows)
-        if run.low >= run.high:
+        run = pixel_run(views, job, LANES, BLOCKS, jobs, rows)
+        if run.blocks == 0:
             return
         view = views[run.view]
-        ray = world_ray(view, run.anchor, run.y)
+        ray = world_ray(view, run.y)
         row = ints()
         kind = ints()
-        highest = wp.int32(-1)
-        lowest = wp.int32(_NONE_ABOVE)
-        for lane in range(LANES):
-            i = visible_instance(visibility, run, lane)
-            row[lane] = i
-            highest = wp.max(highest, i)
-            lowest = wp.min(lowest, wp.where(i < 0, _NONE_ABOVE, i))
         ox, oy, oz = doubles(), doubles(), doubles()  # object-space rays: origin ...
         dx, dy, dz = doubles(), doubles(), doubles()  # ... and direction
         t = doubles()
         nx, ny, nz = floats(), floats(), floats()  # object-space normal, not unit
         w0, w1 = floats(), floats()
-        kinds = wp.int32(0)  # bit per geometry kind in the run
-        if highest >= 0 and lowest == highest:
-            inside = object_ray(ray, view.global_offset, instances, highest)
-            shared_kind = instances.kind[highest]
-            kinds = 1 << shared_kind
+        x, y, z = floats(), floats(), floats()
+        current = wp.int32(-1)  # the instance `inside` belongs to
+        inside = Ray()
+        for block in range(run.blocks):
+            at = run.record + block * LANES
+            pixel = run.output + block * LANES
+            low = wp.max(run.left - run.x - block * LANES, 0)
+            high = wp.min(run.right - run.x - block * LANES, LANES)
+            x0 = run.x + block * LANES
+            lowest, highest = wp.int32(_NONE_ABOVE), wp.int32(-1)
             for lane in range(LANES):
-                s = wp.float64(lane + run.lane0)
-                ox[lane] = inside.origin[0] + inside.origin_dx[0] * s
-                oy[lane] = inside.origin[1] + inside.origin_dx[1] * s
-                oz[lane] = inside.origin[2] + inside.origin_dx[2] * s
-                dx[lane] = inside.direction[0] + inside.direction_dx[0] * s
-                dy[lane] = inside.direction[1] + inside.direction_dx[1] * s
-                dz[lane] = inside.direction[2] + inside.direction_dx[2] * s
-                kind[lane] = wp.where(row[lane] < 0, -1, shared_kind)
-        elif highest >= 0:
-            current = wp.int32(-1)
-            inside = object_ray(ray, view.global_offset, instances, highest)
-            for lane in range(LANES):
-                i = row[lane]
-                kind[lane] = -1
-                if i >= 0:
-                    if i != current:
-                        inside = object_ray(ray, view.global_offset, instances, i)
-                        current = i
-                    kind[lane] = instances.kind[i]
-                    kinds = kinds | (1 << instances.kind[i])
-                s = wp.float64(lane + run.lane0)
-                ox[lane] = inside.origin[0] + inside.origin_dx[0] * s
-                oy[lane] = inside.origin[1] + inside.origin_dx[1] * s
-                oz[lane] = inside.origin[2] + inside.origin_dx[2] * s
-                dx[lane] = inside.direction[0] + inside.direction_dx[0] * s
-                dy[lane] = inside.direction[1] + inside.direction_dx[1] * s
-                dz[lane] = inside.direction[2] + inside.direction_dx[2] * s
+                i = visible_instance(visibility, at, lane, low, high)
+                row[lane] = i
+                highest = wp.max(highest, i)
+                lowest = wp.min(lowest, wp.where(i < 0, _NONE_ABOVE, i))
+            kinds = wp.int32(0)  # bit per geometry kind in the block
+            if highest >= 0:
+                if lowest == highest:
+                    if highest != current:
+                        inside = object_ray(ray, view.global_offset, instances, highest)
+                        current = highest
+                    shared_kind = instances.kind[highest]
+                    kinds = 1 << shared_kind
+                    for lane in range(LANES):
+                        s = wp.float64(x0 + lane)
+                        ox[lane] = inside.origin[0] + inside.origin_dx[0] * s
+                        oy[lane] = inside.origin[1] + inside.origin_dx[1] * s
+                        oz[lane] = inside.origin[2] + inside.origin_dx[2] * s
+                        dx[lane] = inside.direction[0] + inside.direction_dx[0] * s
+                        dy[lane] = inside.direction[1] + inside.direction_dx[1] * s
+                        dz[lane] = inside.direction[2] + inside.direction_dx[2] * s
+                        kind[lane] = wp.where(row[lane] < 0, -1, shared_kind)
+                else:
+                    for lane in range(LANES):
+                        i = row[lane]
+                        kind[lane] = -1
+                        if i >= 0:
+                            if i != current:
+                                inside = object_ray(ray, view.global_offset, instances, i)
+                                current = i
+                            kind[lane] = instances.kind[i]
+                            kinds = kinds | (1 << instances.kind[i])
+                        s = wp.float64(x0 + lane)
+                        ox[lane] = inside.origin[0] + inside.origin_dx[0] * s
+                        oy[lane] = inside.origin[1] + inside.origin_dx[1] * s
+                        oz[lane] = inside.origin[2] + inside.origin_dx[2] * s
+                        dx[lane] = inside.direction[0] + inside.direction_dx[0] * s
+                        dy[lane] = inside.direction[1] + inside.direction_dx[1] * s
+                        dz[lane] = inside.direction[2] + inside.direction_dx[2] * s
 
-        if (kinds & (1 << MESH)) != 0:
-            astray = wp.int32(0)
-            stray = ints()
-            for lane in range(LANES):
-                slot = wp.where(kind[lane] == MESH, visibility.slot[run.record + lane], 0)
-                g = (slot >> 4) * 144 + (slot & 15)
-                ax, ay, az = wp.float64(vertices[g]), wp.float64(vertices[g + 16]), wp.float64(vertices[g + 32])
-                ux = wp.float64(vertices[g + 48]) - ax
-                uy = wp.float64(vertices[g + 64]) - ay
-                uz = wp.float64(vertices[g + 80]) - az
-                vx = wp.float64(vertices[g + 96]) - ax
-                vy = wp.float64(vertices[g + 112]) - ay
-                vz = wp.float64(vertices[g + 128]) - az
-                cx, cy, cz = uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx
-                largest = wp.abs(cx)
-                largest = wp.where(wp.abs(cy) > largest, wp.abs(cy), largest)
-                largest = wp.where(wp.abs(cz) > largest, wp.abs(cz), largest)
-                scale = wp.float64(1.0) / largest
-                cx, cy, cz = cx * scale, cy * scale, cz * scale
-                px, py, pz = ax - ox[lane], ay - oy[lane], az - oz[lane]
-                distance = (cx * px + cy * py + cz * pz) / (cx * dx[lane] + cy * dy[lane] + cz * dz[lane])
-                hx, hy, hz = distance * dx[lane] - px, distance * dy[lane] - py, distance * dz[lane] - pz  # from corner a
-                area = scale / (cx * cx + cy * cy + cz * cz)
-                of_b = ((hy * vz - hz * vy) * cx + (hz * vx - hx * vz) * cy + (hx * vy - hy * vx) * cz) * area
-                of_c = ((uy * hz - uz * hy) * cx + (uz * hx - ux * hz) * cy + (ux * hy - uy * hx) * cz) * area
-                of_a = wp.float64(1.0) - of_b - of_c
-                t[lane] = distance
-                w0[lane] = wp.float32(of_a)
-                w1[lane] = wp.float32(of_b)
-                nx[lane] = wp.float32(cx)
-                ny[lane] = wp.float32(cy)
-                nz[lane] = wp.float32(cz)
-                least = wp.where(of_a < of_b, of_a, of_b)
-                least = wp.where(of_c < least, of_c, least)
-                apart = wp.where(least >= wp.float64(-_OUTSIDE), 0, 1)  # NaN counts
-                apart = wp.where(kind[lane] == MESH, apart, 0)
-                stray[lane] = apart
-                astray = astray | apart
-            for lane in range(LANES):  # a ray that grazes an edge is outside by a rounding error
-                weights = inside_weights(w0[lane], w1[lane])
-                w0[lane] = weights[0]
-                w1[lane] = weights[1]
-            if astray != 0:
+            if (kinds & (1 << MESH)) != 0:
+                astray = wp.int32(0)
+                stray = ints()
                 for lane in range(LANES):
-                    if stray[lane] != 0:
-                        slot = visibility.slot[run.record + lane]
-                        hit = grazing_hit(
-                            triangle_corner(vertices, slot, 0),
-                            triangle_corner(vertices, slot, 48),
-                            triangle_corner(vertices, slot, 96),
-                            wp.vec3d(ox[lane], oy[lane], oz[lane]),
-                            wp.vec3d(dx[lane], dy[lane], dz[lane]),
-                            seen_distance(visibility.key[run.record + lane], view.orthographic),
-                        )
-                        t[lane] = hit[0]
-                        weights = inside_weights(wp.float32(hit[1]), wp.float32(hit[2]))
-                        w0[lane] = weights[0]
-                        w1[lane] = weights[1]
+                    slot = wp.where(kind[lane] == MESH, visibility.slot[at + lane], 0)
+                    g = (slot >> 4) * 144 + (slot & 15)
+                    ax, ay, az = wp.float64(vertices[g]), wp.float64(vertices[g + 16]), wp.float64(vertices[g + 32])
+                    ux = wp.float64(vertices[g + 48]) - ax
+                    uy = wp.float64(vertices[g + 64]) - ay
+                    uz = wp.float64(vertices[g + 80]) - az
+                    vx = wp.float64(vertices[g + 96]) - ax
+                    vy = wp.float64(vertices[g + 112]) - ay
+                    vz = wp.float64(vertices[g + 128]) - az
+                    cx, cy, cz = uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx
+                    largest = wp.abs(cx)
+                    largest = wp.where(wp.abs(cy) > largest, wp.abs(cy), largest)
+                    largest = wp.where(wp.abs(cz) > largest, wp.abs(cz), largest)
+                    scale = wp.float64(1.0) / largest
+                    cx, cy, cz = cx * scale, cy * scale, cz * scale
+                    px, py, pz = ax - ox[lane], ay - oy[lane], az - oz[lane]
+                    distance = (cx * px + cy * py + cz * pz) / (cx * dx[lane] + cy * dy[lane] + cz * dz[lane])
+                    hx, hy, hz = distance * dx[lane] - px, distance * dy[lane] - py, distance * dz[lane] - pz  # from corner a
+                    area = scale / (cx * cx + cy * cy + cz * cz)
+                    of_b = ((hy * vz - hz * vy) * cx + (hz * vx - hx * vz) * cy + (hx * vy - hy * vx) * cz) * area
+                    of_c = ((uy * hz - uz * hy) * cx + (uz * hx - ux * hz) * cy + (ux * hy - uy * hx) * cz) * area
+                    of_a = wp.float64(1.0) - of_b - of_c
+                    t[lane] = distance
+                    w0[lane] = wp.float32(of_a)
+                    w1[lane] = wp.float32(of_b)
+                    nx[lane] = wp.float32(cx)
+                    ny[lane] = wp.float32(cy)
+                    nz[lane] = wp.float32(cz)
+                    least = wp.where(of_a < of_b, of_a, of_b)
+                    least = wp.where(of_c < least, of_c, least)
+                    apart = wp.where(least >= wp.float64(-_OUTSIDE), 0, 1)  # NaN counts
+                    apart = wp.where(kind[lane] == MESH, apart, 0)
+                    stray[lane] = apart
+                    astray = astray | apart
+                for lane in range(LANES):  # a ray that grazes an edge is outside by a rounding error
+                    weights = inside_weights(w0[lane], w1[lane])
+                    w0[lane] = weights[0]
+                    w1[lane] = weights[1]
+                if astray != 0:
+                    for lane in range(LANES):
+                        if stray[lane] != 0:
+                            slot = visibility.slot[at + lane]
+                            hit = grazing_hit(
+                                triangle_corner(vertices, slot, 0),
+                                triangle_corner(vertices, slot, 48),
+                                triangle_corner(vertices, slot, 96),
+                                wp.vec3d(ox[lane], oy[lane], oz[lane]),
+                                wp.vec3d(dx[lane], dy[lane], dz[lane]),
+                                seen_distance(visibility.key[at + lane], view.orthographic),
+                            )
+                            t[lane] = hit[0]
+                            weights = inside_weights(wp.float32(hit[1]), wp.float32(hit[2]))
+                            w0[lane] = weights[0]
+                            w1[lane] = weights[1]
 
-        if (kinds & (1 << SPHERE)) != 0:
-            for lane in range(LANES):
-                per_dd = wp.float64(1.0) / (dx[lane] * dx[lane] + dy[lane] * dy[lane] + dz[lane] * dz[lane])
-                middle = -(ox[lane] * dx[lane] + oy[lane] * dy[lane] + oz[lane] * dz[lane]) * per_dd
-                lx = ox[lane] + middle * dx[lane]  # the point nearest the centre
-                ly = oy[lane] + middle * dy[lane]
-                lz = oz[lane] + middle * dz[lane]
-                inside_by = wp.float64(1.0) - (lx * lx + ly * ly + lz * lz)
-                half = wp.sqrt(wp.where(inside_by > wp.float64(0.0), inside_by, wp.float64(0.0)) * per_dd)
-                recorded = seen_distance(visibility.key[run.record + lane], view.orthographic)
-                distance = nearest_root(middle - half, middle + half, recorded)
-                mine = kind[lane] == SPHERE
-                t[lane] = wp.where(mine, distance, t[lane])
-                nx[lane] = wp.where(mine, wp.float32(ox[lane] + distance * dx[lane]), nx[lane])
-                ny[lane] = wp.where(mine, wp.float32(oy[lane] + distance * dy[lane]), ny[lane])
-                nz[lane] = wp.where(mine, wp.float32(oz[lane] + distance * dz[lane]), nz[lane])
+            if (kinds & (1 << SPHERE)) != 0:
+                for lane in range(LANES):
+                    per_dd = wp.float64(1.0) / (dx[lane] * dx[lane] + dy[lane] * dy[lane] + dz[lane] * dz[lane])
+                    middle = -(ox[lane] * dx[lane] + oy[lane] * dy[lane] + oz[lane] * dz[lane]) * per_dd
+                    lx = ox[lane] + middle * dx[lane]  # the point nearest the centre
+                    ly = oy[lane] + middle * dy[lane]
+                    lz = oz[lane] + middle * dz[lane]
+                    inside_by = wp.float64(1.0) - (lx * lx + ly * ly + lz * lz)
+                    half = wp.sqrt(wp.where(inside_by > wp.float64(0.0), inside_by, wp.float64(0.0)) * per_dd)
+                    recorded = seen_distance(visibility.key[at + lane], view.orthographic)
+                    distance = nearest_root(middle - half, middle + half, recorded)
+                    mine = kind[lane] == SPHERE
+                    t[lane] = wp.where(mine, distance, t[lane])
+                    nx[lane] = wp.where(mine, wp.float32(ox[lane] + distance * dx[lane]), nx[lane])
+                    ny[lane] = wp.where(mine, wp.float32(oy[lane] + distance * dy[lane]), ny[lane])
+                    nz[lane] = wp.where(mine, wp.float32(oz[lane] + distance * dz[lane]), nz[lane])
+                if out.barycentric:
+                    for lane in range(LANES):
+                        if kind[lane] == SPHERE:
+                            weights = sphere_parameters(wp.normalize(wp.vec3f(nx[lane], ny[lane], nz[lane])))
+                            w0[lane] = weights[0]
+                            w1[lane] = weights[1]
+
+            if (kinds & (1 << CUBE)) != 0:
+                for lane in range(LANES):
+                    ix, iy, iz = reciprocal(dx[lane]), reciprocal(dy[lane]), reciprocal(dz[lane])
+                    mx, my, mz = -ox[lane] * ix, -oy[lane] * iy, -oz[lane] * iz  # middle of each slab
+                    ex, ey, ez = wp.abs(ix), wp.abs(iy), wp.abs(iz)
+                    entry = mx - ex
+                    entry = wp.where(my - ey > entry, my - ey, entry)
+                    entry = wp.where(mz - ez > entry, mz - ez, entry)
+                    leave = mx + ex
+                    leave = wp.where(my + ey < leave, my + ey, leave)
+                    leave = wp.where(mz + ez < leave, mz + ez, leave)
+                    recorded = seen_distance(visibility.key[at + lane], view.orthographic)
+                    distance = nearest_root(entry, leave, recorded)
+                    through_x = distance == mx - ex or distance == mx + ex
+                    through_y = (distance == my - ey or distance == my + ey) and not through_x
+                    qx = wp.float32(ox[lane] + distance * dx[lane])
+                    qy = wp.float32(oy[lane] + distance * dy[lane])
+                    qz = wp.float32(oz[lane] + distance * dz[lane])
+                    across = wp.where(through_x, qy, wp.where(through_y, qz, qx))
+                    along = wp.where(through_x, qz, wp.where(through_y, qx, qy))
+                    mine = kind[lane] == CUBE
+                    t[lane] = wp.where(mine, distance, t[lane])
+                    w0[lane] = wp.where(mine, wp.clamp(across * 0.5 + 0.5, 0.0, 1.0), w0[lane])
+                    w1[lane] = wp.where(mine, wp.clamp(along * 0.5 + 0.5, 0.0, 1.0), w1[lane])
+                    along_x = wp.where(through_x, wp.where(qx < 0.0, -1.0, 1.0), 0.0)
+                    along_y = wp.where(through_y, wp.where(qy < 0.0, -1.0, 1.0), 0.0)
+                    along_z = wp.where(through_x or through_y, 0.0, wp.where(qz < 0.0, -1.0, 1.0))
+                    nx[lane] = wp.where(mine, along_x, nx[lane])
+                    ny[lane] = wp.where(mine, along_y, ny[lane])
+                    nz[lane] = wp.where(mine, along_z, nz[lane])
+
+            if out.distance_to_image_plane:
+                for lane in range(LANES):
+                    if lane >= low and lane < high:
+                        value = wp.where(row[lane] >= 0, wp.float32(t[lane]), clear.distance_to_image_plane)
+                        out.distance_to_image_plane[pixel + lane] = value
+            if out.camera_depth:
+                for lane in range(LANES):
+                    if lane >= low and lane < high:
+                        value = wp.where(row[lane] >= 0, wp.float32(t[lane] * wp.float64(view.scene_unit)), clear.camera_depth)
+                        out.camera_depth[pixel + lane] = value
+            if out.distance_to_camera:
+                for lane in range(LANES):
+                    if lane >= low and lane < high:
+                        s = wp.float64(x0 + lane)
+                        length = wp.length(ray.direction + ray.direction_dx * s)
+                        value = wp.where(row[lane] >= 0, wp.float32(t[lane] * length), clear.distance_to_camera)
+                        out.distance_to_camera[pixel + lane] = value
+            if out.depth:
+                near, far = wp.float64(view.near), wp.float64(view.far)
+                scale = planar_scale(near, far)
+                if view.orthographic != 0:
+                    scale = wp.float64(1.0) / (far - near)
+                for lane in range(LANES):
+                    if lane >= low and lane < high:
+                        below = t[lane] - near
+                        ratio = wp.where(view.orthographic != 0, below, below / t[lane]) * scale
+                        value = wp.clamp(wp.float32(ratio), 0.0, 1.0)
+                        out.depth[pixel + lane] = wp.where(row[lane] >= 0, value, clear.depth)
+            if out.position:
+                for lane in range(LANES):
+                    s = wp.float64(x0 + lane)
+                    seen = row[lane] >= 0
+                    px = ray.origin[0] + ray.origin_dx[0] * s + (ray.direction[0] + ray.direction_dx[0] * s) * t[lane]
+                    py = ray.origin[1] + ray.origin_dx[1] * s + (ray.direction[1] + ray.direction_dx[1] * s) * t[lane]
+                    pz = ray.origin[2] + ray.origin_dx[2] * s + (ray.direction[2] + ray.direction_dx[2] * s) * t[lane]
+                    x[lane] = wp.where(seen, wp.float32(px), clear.position[0])
+                    y[lane] = wp.where(seen, wp.float32(py), clear.position[1])
+                    z[lane] = wp.where(seen, wp.float32(pz), clear.position[2])
+                for lane in range(LANES):
+                    if lane >= low and lane < high:
+                        out.position[pixel + lane] = wp.vec3f(x[lane], y[lane], z[lane])
+            if out.position_eye:
+                start = ray.origin - camera_position(view)
+                for lane in range(LANES):
+                    s = wp.float64(x0 + lane)
+                    seen = row[lane] >= 0
+                    rx = wp.float32(start[0] + ray.origin_dx[0] * s + (ray.direction[0] + ray.direction_dx[0] * s) * t[lane])
+                    ry = wp.float32(start[1] + ray.origin_dx[1] * s + (ray.direction[1] + ray.direction_dx[1] * s) * t[lane])
+                    rz = wp.float32(start[2] + ray.origin_dx[2] * s + (ray.direction[2] + ray.direction_dx[2] * s) * t[lane])
+                    x[lane] = wp.where(seen, view.right[0] * rx + view.right[1] * ry + view.right[2] * rz, clear.position_eye[0])
+                    y[lane] = wp.where(seen, view.up[0] * rx + view.up[1] * ry + view.up[2] * rz, clear.position_eye[1])
+                    z[lane] = wp.where(seen, view.back[0] * rx + view.back[1] * ry + view.back[2] * rz, clear.position_eye[2])
+                for lane in range(LANES):
+                    if lane >= low and lane < high:
+                        out.position_eye[pixel + lane] = wp.vec3f(x[lane], y[lane], z[lane])
             if out.barycentric:
                 for lane in range(LANES):
-                    if kind[lane] == SPHERE:
-                        weights = sphere_parameters(wp.normalize(wp.vec3f(nx[lane], ny[lane], nz[lane])))
-                        w0[lane] = weights[0]
-                        w1[lane] = weights[1]
-
-        if (kinds & (1 << CUBE)) != 0:
-            for lane in range(LANES):
-                ix, iy, iz = reciprocal(dx[lane]), reciprocal(dy[lane]), reciprocal(dz[lane])
-                mx, my, mz = -ox[lane] * ix, -oy[lane] * iy, -oz[lane] * iz  # middle of each slab
-                ex, ey, ez = wp.abs(ix), wp.abs(iy), wp.abs(iz)
-                entry = mx - ex
-                entry = wp.where(my - ey > entry, my - ey, entry)
-                entry = wp.where(mz - ez > entry, mz - ez, entry)
-                leave = mx + ex
-                leave = wp.where(my + ey < leave, my + ey, leave)
-                leave = wp.where(mz + ez < leave, mz + ez, leave)
-                recorded = seen_distance(visibility.key[run.record + lane], view.orthographic)
-                distance = nearest_root(entry, leave, recorded)
-                through_x = distance == mx - ex or distance == mx + ex
-                through_y = (distance == my - ey or distance == my + ey) and not through_x
-                qx = wp.float32(ox[lane] + distance * dx[lane])
-                qy = wp.float32(oy[lane] + distance * dy[lane])
-                qz = wp.float32(oz[lane] + distance * dz[lane])
-                across = wp.where(through_x, qy, wp.where(through_y, qz, qx))
-                along = wp.where(through_x, qz, wp.where(through_y, qx, qy))
-                mine = kind[lane] == CUBE
-                t[lane] = wp.where(mine, distance, t[lane])
-                w0[lane] = wp.where(mine, wp.clamp(across * 0.5 + 0.5, 0.0, 1.0), w0[lane])
-                w1[lane] = wp.where(mine, wp.clamp(along * 0.5 + 0.5, 0.0, 1.0), w1[lane])
-                along_x = wp.where(through_x, wp.where(qx < 0.0, -1.0, 1.0), 0.0)
-                along_y = wp.where(through_y, wp.where(qy < 0.0, -1.0, 1.0), 0.0)
-                along_z = wp.where(through_x or through_y, 0.0, wp.where(qz < 0.0, -1.0, 1.0))
-                nx[lane] = wp.where(mine, along_x, nx[lane])
-                ny[lane] = wp.where(mine, along_y, ny[lane])
-                nz[lane] = wp.where(mine, along_z, nz[lane])
-
-        if out.distance_to_image_plane:
-            for lane in range(LANES):
-                if lane >= run.low and lane < run.high:
-                    value = wp.where(row[lane] >= 0, wp.float32(t[lane]), clear.distance_to_image_plane)
-                    out.distance_to_image_plane[run.output + lane] = value
-        if out.camera_depth:
-            for lane in range(LANES):
-                if lane >= run.low and lane < run.high:
-                    value = wp.where(row[lane] >= 0, wp.float32(t[lane] * wp.float64(view.scene_unit)), clear.camera_depth)
-                    out.camera_depth[run.output + lane] = value
-        if out.distance_to_camera:
-            for lane in range(LANES):
-                if lane >= run.low and lane < run.high:
-                    s = wp.float64(lane + run.lane0)
-                    length = wp.length(ray.direction + ray.direction_dx * s)
-                    value = wp.where(row[lane] >= 0, wp.float32(t[lane] * length), clear.distance_to_camera)
-                    out.distance_to_camera[run.output + lane] = value
-        if out.depth:
-            near, far = wp.float64(view.near), wp.float64(view.far)
-            scale = planar_scale(near, far)
-            if view.orthographic != 0:
-                scale = wp.float64(1.0) / (far - near)
-            for lane in range(LANES):
-                if lane >= run.low and lane < run.high:
-                    below = t[lane] - near
-                    ratio = wp.where(view.orthographic != 0, below, below / t[lane]) * scale
-                    value = wp.clamp(wp.float32(ratio), 0.0, 1.0)
-                    out.depth[run.output + lane] = wp.where(row[lane] >= 0, value, clear.depth)
-        x, y, z = floats(), floats(), floats()
-        if out.position:
-            for lane in range(LANES):
-                s = wp.float64(lane + run.lane0)
-                seen = row[lane] >= 0
-                px = ray.origin[0] + ray.origin_dx[0] * s + (ray.direction[0] + ray.direction_dx[0] * s) * t[lane]
-                py = ray.origin[1] + ray.origin_dx[1] * s + (ray.direction[1] + ray.direction_dx[1] * s) * t[lane]
-                pz = ray.origin[2] + ray.origin_dx[2] * s + (ray.direction[2] + ray.direction_dx[2] * s) * t[lane]
-                x[lane] = wp.where(seen, wp.float32(px), clear.position[0])
-                y[lane] = wp.where(seen, wp.float32(py), clear.position[1])
-                z[lane] = wp.where(seen, wp.float32(pz), clear.position[2])
-            for lane in range(LANES):
-                if lane >= run.low and lane < run.high:
-                    out.position[run.output + lane] = wp.vec3f(x[lane], y[lane], z[lane])
-        if out.position_eye:
-            start = ray.origin - camera_position(view)
-            for lane in range(LANES):
-                s = wp.float64(lane + run.lane0)
-                seen = row[lane] >= 0
-                rx = wp.float32(start[0] + ray.origin_dx[0] * s + (ray.direction[0] + ray.direction_dx[0] * s) * t[lane])
-                ry = wp.float32(start[1] + ray.origin_dx[1] * s + (ray.direction[1] + ray.direction_dx[1] * s) * t[lane])
-                rz = wp.float32(start[2] + ray.origin_dx[2] * s + (ray.direction[2] + ray.direction_dx[2] * s) * t[lane])
-                x[lane] = wp.where(seen, view.right[0] * rx + view.right[1] * ry + view.right[2] * rz, clear.position_eye[0])
-                y[lane] = wp.where(seen, view.up[0] * rx + view.up[1] * ry + view.up[2] * rz, clear.position_eye[1])
-                z[lane] = wp.where(seen, view.back[0] * rx + view.back[1] * ry + view.back[2] * rz, clear.position_eye[2])
-            for lane in range(LANES):
-                if lane >= run.low and lane < run.high:
-                    out.position_eye[run.output + lane] = wp.vec3f(x[lane], y[lane], z[lane])
-        if out.barycentric:
-            for lane in range(LANES):
-                if lane >= run.low and lane < run.high:
-                    seen = row[lane] >= 0
-                    pair = wp.vec2f(
-                        wp.where(seen, w0[lane], clear.barycentric[0]),
-                        wp.where(seen, w1[lane], clear.barycentric[1]),
-                    )
-                    out.barycentric[run.output + lane] = pair
-        if out.normal:
-            m = instances.object_from_world[wp.max(highest, 0)]
-            for lane in range(LANES):
-                if lowest != highest:
-                    m = instances.object_from_world[wp.max(row[lane], 0)]
-                ax32, ay32, az32 = nx[lane], ny[lane], nz[lane]
-                bx32 = m[0, 0] * ax32 + m[1, 0] * ay32 + m[2, 0] * az32
-                by32 = m[0, 1] * ax32 + m[1, 1] * ay32 + m[2, 1] * az32
-                bz32 = m[0, 2] * ax32 + m[1, 2] * ay32 + m[2, 2] * az32
-                unit = 1.0 / wp.sqrt(bx32 * bx32 + by32 * by32 + bz32 * bz32)
-                x[lane] = wp.where(row[lane] >= 0, bx32 * unit, clear.normal[0])
-                y[lane] = wp.where(row[lane] >= 0, by32 * unit, clear.normal[1])
-                z[lane] = wp.where(row[lane] >= 0, bz32 * unit, clear.normal[2])
-            for lane in range(LANES):
-                if lane >= run.low and lane < run.high:
-                    out.normal[run.output + lane] = wp.vec3f(x[lane], y[lane], z[lane])
+                    if lane >= low and lane < high:
+                        seen = row[lane] >= 0
+                        pair = wp.vec2f(
+                            wp.where(seen, w0[lane], clear.barycentric[0]),
+                            wp.where(seen, w1[lane], clear.barycentric[1]),
+                        )
+                        out.barycentric[pixel + lane] = pair
+            if out.normal:
+                if lowest == highest:
+                    m = instances.object_from_world[highest]
+                    for lane in range(LANES):
+                        x[lane] = m[0, 0] * nx[lane] + m[1, 0] * ny[lane] + m[2, 0] * nz[lane]
+                        y[lane] = m[0, 1] * nx[lane] + m[1, 1] * ny[lane] + m[2, 1] * nz[lane]
+                        z[lane] = m[0, 2] * nx[lane] + m[1, 2] * ny[lane] + m[2, 2] * nz[lane]
+                elif highest >= 0:
+                    for lane in range(LANES):
+                        turned = wp.transpose(instances.object_from_world[wp.max(row[lane], 0)]) * wp.vec3f(nx[lane], ny[lane], nz[lane])
+                        x[lane] = turned[0]
+                        y[lane] = turned[1]
+                        z[lane] = turned[2]
+                for lane in range(LANES):
+                    unit = 1.0 / wp.sqrt(x[lane] * x[lane] + y[lane] * y[lane] + z[lane] * z[lane])
+                    x[lane] = wp.where(row[lane] >= 0, x[lane] * unit, clear.normal[0])
+                    y[lane] = wp.where(row[lane] >= 0, y[lane] * unit, clear.normal[1])
+                    z[lane] = wp.where(row[lane] >= 0, z[lane] * unit, clear.normal[2])
+                for lane in range(LANES):
+                    if lane >= low and lane < high:
+                        out.normal[pixel + lane] = wp.vec3f(x[lane], y[lane], z[lane])
 
     return geometry
 
@@ -430,7 +436,7 @@ def geometry_kernel(lanes: int) -> wp.Kernel:
 @functools.cache
 def ids_kernel(lanes: int) -> wp.Kernel:
     """What each pixel sees, as the numbers given out, for runs of ``lanes`` pixels."""
-    LANES = lanes
+    LANES, BLOCKS = lanes, block_count(lanes)
     ints = wp.types.vector(length=lanes, dtype=wp.int32)
 
     @wp.kernel(enable_backward=False, module="unique", module_options=lane_options(lanes))
@@ -439,7 +445,7 @@ def ids_kernel(lanes: int) -> wp.Kernel:
         step: wp.int32,
         count: wp.int32,
         views: wp.array[ViewRow],
-        runs: wp.int32,
+        jobs: wp.int32,
         rows: wp.int32,
         meshes: MeshColumns,
         instances: InstanceColumns,
@@ -451,80 +457,101 @@ def ids_kernel(lanes: int) -> wp.Kernel:
         job = first + wp.tid() * step
         if job >= count:
             return
-        run = pixel_run(views, job, LANES, runs, rows)
-        if run.low >= run.high:
+        run = pixel_run(views, job, LANES, BLOCKS, jobs, rows)
+        if run.blocks == 0:
             return
-        row = ints()  # instance, 0 for a miss, so that every lane may read
-        hit = ints()
-        for lane in range(LANES):
-            i = visible_instance(visibility, run, lane)
-            row[lane] = wp.max(i, 0)
-            hit[lane] = wp.where(i >= 0, 1, 0)
-        if out.prim_id:
+        for block in range(run.blocks):
+            at = run.record + block * LANES
+            pixel = run.output + block * LANES
+            low = wp.max(run.left - run.x - block * LANES, 0)
+            high = wp.min(run.right - run.x - block * LANES, LANES)
+            row = ints()  # instance, 0 for a miss, so that every lane may read
+            hit = ints()
             for lane in range(LANES):
-                if lane >= run.low and lane < run.high:
-                    out.prim_id[run.output + lane] = wp.where(hit[lane] != 0, instances.prim_id[row[lane]], clear.prim_id)
-        if out.instance_id:
-            for lane in range(LANES):
-                if lane >= run.low and lane < run.high:
-                    out.instance_id[run.output + lane] = wp.where(hit[lane] != 0, instances.instance_id[row[lane]], clear.instance_id)
-        if out.body_id:
-            for lane in range(LANES):
-                if lane >= run.low and lane < run.high:
-                    out.body_id[run.output + lane] = wp.where(hit[lane] != 0, instances.body_id[row[lane]], clear.body_id)
-        if out.world_id:
-            for lane in range(LANES):
-                if lane >= run.low and lane < run.high:
-                    out.world_id[run.output + lane] = wp.where(hit[lane] != 0, instances.world[row[lane]], clear.world_id)
-        if out.instance_row:
-            for lane in range(LANES):
-                if lane >= run.low and lane < run.high:
-                    out.instance_row[run.output + lane] = wp.where(hit[lane] != 0, row[lane], clear.instance_row)
-        if out.element_id or out.triangle_id or out.material_id or out.material_row:
-            mesh = ints()  # -1 shapes and misses
-            triangle = ints()
-            subsets = wp.int32(0)
-            for lane in range(LANES):
-                m = wp.where(hit[lane] != 0, instances.geometry[row[lane]], -1)
-                slot = wp.where(m >= 0, visibility.slot[run.record + lane], 0)
-                mesh[lane] = m
-                triangle[lane] = meshes.slot_triangle[slot]
-                subsets = subsets | wp.where(m >= 0, meshes.has_subsets[wp.max(m, 0)], 0)
-            if out.triangle_id:
+                i = visible_instance(visibility, at, lane, low, high)
+                row[lane] = wp.max(i, 0)
+                hit[lane] = wp.where(i >= 0, 1, 0)
+            value = ints()
+            if out.prim_id:
                 for lane in range(LANES):
-                    if lane >= run.low and lane < run.high:
-                        value = wp.where(mesh[lane] >= 0, triangle[lane], -1)
-                        out.triangle_id[run.output + lane] = wp.where(hit[lane] != 0, value, clear.triangle_id)
-            if out.element_id:
+                    value[lane] = wp.where(hit[lane] != 0, instances.prim_id[row[lane]], clear.prim_id)
                 for lane in range(LANES):
-                    if lane >= run.low and lane < run.high:
-                        start = meshes.triangle_start[wp.max(mesh[lane], 0)]
-                        face = meshes.triangle_face[wp.where(mesh[lane] >= 0, start + triangle[lane], 0)]
-                        value = wp.where(mesh[lane] >= 0, face, 0)
-                        out.element_id[run.output + lane] = wp.where(hit[lane] != 0, value, clear.element_id)
-            if out.material_id or out.material_row:
-                material = ints()
+                    if lane >= low and lane < high:
+                        out.prim_id[pixel + lane] = value[lane]
+            if out.instance_id:
                 for lane in range(LANES):
-                    material[lane] = wp.where(hit[lane] != 0, instances.material[row[lane]], -1)
-                if subsets != 0:
+                    value[lane] = wp.where(hit[lane] != 0, instances.instance_id[row[lane]], clear.instance_id)
+                for lane in range(LANES):
+                    if lane >= low and lane < high:
+                        out.instance_id[pixel + lane] = value[lane]
+            if out.body_id:
+                for lane in range(LANES):
+                    value[lane] = wp.where(hit[lane] != 0, instances.body_id[row[lane]], clear.body_id)
+                for lane in range(LANES):
+                    if lane >= low and lane < high:
+                        out.body_id[pixel + lane] = value[lane]
+            if out.world_id:
+                for lane in range(LANES):
+                    value[lane] = wp.where(hit[lane] != 0, instances.world[row[lane]], clear.world_id)
+                for lane in range(LANES):
+                    if lane >= low and lane < high:
+                        out.world_id[pixel + lane] = value[lane]
+            if out.instance_row:
+                for lane in range(LANES):
+                    value[lane] = wp.where(hit[lane] != 0, row[lane], clear.instance_row)
+                for lane in range(LANES):
+                    if lane >= low and lane < high:
+                        out.instance_row[pixel + lane] = value[lane]
+            if out.element_id or out.triangle_id or out.material_id or out.material_row:
+                mesh = ints()  # -1 shapes and misses
+                triangle = ints()
+                subsets = wp.int32(0)
+                for lane in range(LANES):
+                    m = wp.where(hit[lane] != 0, instances.geometry[row[lane]], -1)
+                    slot = wp.where(m >= 0, visibility.slot[at + lane], 0)
+                    mesh[lane] = m
+                    triangle[lane] = meshes.slot_triangle[slot]
+                    subsets = subsets | wp.where(m >= 0, meshes.has_subsets[wp.max(m, 0)], 0)
+                if out.triangle_id:
                     for lane in range(LANES):
-                        m = mesh[lane]
-                        if m >= 0:
-                            if meshes.has_subsets[m] != 0:
-                                face = meshes.triangle_face[meshes.triangle_start[m] + triangle[lane]]
-                                subset = meshes.face_subset[meshes.face_start[m] + face]
-                                if subset >= 0:
-                                    bound = instances.subset_material[instances.subset_start[row[lane]] + subset]
-                                    if bound >= 0:
-                                        material[lane] = bound
-                if out.material_row:
+                        own = wp.where(mesh[lane] >= 0, triangle[lane], -1)
+                        value[lane] = wp.where(hit[lane] != 0, own, clear.triangle_id)
                     for lane in range(LANES):
-                        if lane >= run.low and lane < run.high:
-                            out.material_row[run.output + lane] = material[lane]
-                if out.material_id:
+                        if lane >= low and lane < high:
+                            out.triangle_id[pixel + lane] = value[lane]
+                if out.element_id:
                     for lane in range(LANES):
-                        if lane >= run.low and lane < run.high:
-                            value = wp.where(material[lane] >= 0, materials.material_id[wp.max(material[lane], 0)], -1)
-                            out.material_id[run.output + lane] = wp.where(hit[lane] != 0, value, clear.material_id)
+                        number = meshes.triangle_start[wp.max(mesh[lane], 0)] + triangle[lane]
+                        face = meshes.triangle_face[wp.where(mesh[lane] >= 0, number, 0)]
+                        value[lane] = wp.where(hit[lane] != 0, wp.where(mesh[lane] >= 0, face, 0), clear.element_id)
+                    for lane in range(LANES):
+                        if lane >= low and lane < high:
+                            out.element_id[pixel + lane] = value[lane]
+                if out.material_id or out.material_row:
+                    material = ints()
+                    for lane in range(LANES):
+                        material[lane] = wp.where(hit[lane] != 0, instances.material[row[lane]], -1)
+                    if subsets != 0:
+                        for lane in range(LANES):
+                            m = mesh[lane]
+                            if m >= 0:
+                                if meshes.has_subsets[m] != 0:
+                                    face = meshes.triangle_face[meshes.triangle_start[m] + triangle[lane]]
+                                    subset = meshes.face_subset[meshes.face_start[m] + face]
+                                    if subset >= 0:
+                                        bound = instances.subset_material[instances.subset_start[row[lane]] + subset]
+                                        if bound >= 0:
+                                            material[lane] = bound
+                    if out.material_row:
+                        for lane in range(LANES):
+                            if lane >= low and lane < high:
+                                out.material_row[pixel + lane] = material[lane]
+                    if out.material_id:
+                        for lane in range(LANES):
+                            own = wp.where(material[lane] >= 0, materials.material_id[wp.max(material[lane], 0)], -1)
+                            value[lane] = wp.where(hit[lane] != 0, own, clear.material_id)
+                        for lane in range(LANES):
+                            if lane >= low and lane < high:
+                                out.material_id[pixel + lane] = value[lane]
 
     return ids

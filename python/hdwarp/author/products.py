@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from pxr import Gf, Sdf, Tf, Usd, UsdGeom, UsdRender
 
 from hdwarp.errors import ArgumentError
+from hdwarp.stage.render_spec import MAX_SIDE, POLICIES
 
 SETTINGS_PATH = "/Render/Settings"  # where settings are made when the stage has none
 VARS_PATH = "/Render/Vars"
-MAX_SIDE = 65536  # pixels
 
 # dataType of a RenderVar by AOV: what its pixels hold, as a USD value type. rgba8 has no such type of its own.
 DATA_TYPES = {
@@ -66,8 +66,12 @@ def add_product(
     resolution = checked_resolution(resolution)
     camera_path = _camera_path(stage, camera)
     sources = dict(aovs) if isinstance(aovs, Mapping) else {_var_name(aov): aov for aov in ([aovs] if isinstance(aovs, str) else aovs)}
-    for aov in sources.values():
+    for var, aov in sources.items():
         _check_aov(aov)
+        if not Tf.IsValidIdentifier(var):
+            raise ArgumentError(f"{var!r} cannot be the name of a RenderVar; use letters, digits and underscores")
+    if policy is not None and policy not in POLICIES:
+        raise ArgumentError(f"policy is {policy!r}; known: {', '.join(POLICIES)}")
 
     _define_scopes(stage, path.GetParentPath())
     product = UsdRender.Product.Define(stage, path)
@@ -77,10 +81,6 @@ def add_product(
     if name is not None:
         product.CreateProductNameAttr(name)
     if policy is not None:
-        known = UsdRender.Tokens.expandAperture, UsdRender.Tokens.cropAperture, UsdRender.Tokens.adjustApertureWidth
-        known = (*known, UsdRender.Tokens.adjustApertureHeight, UsdRender.Tokens.adjustPixelAspectRatio)
-        if policy not in known:
-            raise ArgumentError(f"policy is {policy!r}; known: {', '.join(known)}")
         product.CreateAspectRatioConformPolicyAttr(policy)
     if data_window is not None:
         product.CreateDataWindowNDCAttr(Gf.Vec4f(*data_window))
@@ -123,7 +123,7 @@ def checked_resolution(resolution: tuple[int, int]) -> tuple[int, int]:
 
 def _prim_path(path: str) -> Sdf.Path:
     text = str(path)
-    if not Sdf.Path.IsValidPathString(text) or not Sdf.Path(text).IsAbsoluteRootOrPrimPath() or text == "/":
+    if not Sdf.Path.IsValidPathString(text) or not Sdf.Path(text).IsPrimPath() or not Sdf.Path(text).IsAbsolutePath():
         raise ArgumentError(f"{text!r} is not a prim path; expected one like /Render/Product")
     return Sdf.Path(text)
 
@@ -160,8 +160,6 @@ def _define_var(stage: Usd.Stage, name: str, aov: str) -> Sdf.Path:
     """The RenderVar of that name under /Render/Vars: shared by products that want the same, numbered where they do not."""
     primvar = aov.startswith(_PRIMVARS)
     wanted = (DATA_TYPES.get(aov, "float3"), aov.removeprefix(_PRIMVARS), "primvar" if primvar else "raw")
-    if not Tf.IsValidIdentifier(name):
-        raise ArgumentError(f"{name!r} cannot be the name of a RenderVar; use letters, digits and underscores")
     path = Sdf.Path(VARS_PATH).AppendChild(name)
     number = 0
     while stage.GetPrimAtPath(path):

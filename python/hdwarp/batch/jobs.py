@@ -6,19 +6,23 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-
-from pxr import Usd
+from typing import TYPE_CHECKING
 
 from hdwarp.batch.shots import Shot, ShotVar
 from hdwarp.delegate.render_settings import RenderSettings
 from hdwarp.errors import Diagnostic, Diagnostics, Error
-from hdwarp.frame import Frame
 from hdwarp.rendering import render_shot
 from hdwarp.scene import Scene
 from hdwarp.stage.open import resolve_time
 from hdwarp.writeback import write_file
 from hdwarp.writeback.atomic import check_target, exists_complete
+from hdwarp.writeback.layer import record
 from hdwarp.writeback.names import Output, holds_one_aov, plan, template_of
+
+if TYPE_CHECKING:
+    from pxr import Usd
+
+    from hdwarp.writeback.layer import FrameRecord
 
 
 @dataclass(slots=True)
@@ -39,10 +43,12 @@ class JobResult:
     kept: list[Path]  # complete from an earlier run
     error: str | None = None
     diagnostics: tuple[Diagnostic, ...] = ()
-    frame: Frame | None = None
+    record: FrameRecord | None = None  # of the frame, without its arrays
 
 
-def plan_jobs(stages: Sequence[tuple[Usd.Stage, Sequence[Shot]]], out: str | None, frames: Sequence[float] | None, time: object) -> list[Job]:
+def plan_jobs(
+    stages: Sequence[tuple[Usd.Stage, Sequence[Shot]]], out: str | None, frames: Sequence[float] | None, time: object
+) -> list[Job]:
     """All jobs of a run with their file names, checked to be different. Raises ArgumentError with a template that would work."""
     jobs, outputs, owners = [], [], []
     for stage, shots in stages:
@@ -110,7 +116,7 @@ def run_jobs(
         except Error as error:
             yield JobResult(job, [], kept, str(error), tuple(diagnostics))
             continue
-        yield JobResult(job, written, kept, None, frame.diagnostics, frame)
+        yield JobResult(job, written, kept, None, frame.diagnostics, record(frame, files_of_vars(job)))
 
 
 def _number(time: Usd.TimeCode) -> float | None:
@@ -121,3 +127,8 @@ def describe(job: Job) -> str:
     """What a job is called in messages."""
     name = job.shot.product or job.shot.camera or os.path.basename(job.stage.GetRootLayer().identifier)
     return name if job.frame_number is None else f"{name} frame {job.frame_number:g}"
+
+
+def files_of_vars(job: Job) -> dict[str, Path]:
+    """The file that holds each var of a job's shot."""
+    return {item.name: path for path, var in job.files for item in ([var] if var is not None else job.shot.vars)}

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-
-from pxr import Sdf, Usd, UsdGeom, UsdRender
+from typing import TYPE_CHECKING
 
 from hdwarp.aovs.registry import Conversion, resolve_var
 from hdwarp.errors import ArgumentError, Diagnostics, StageError
-from hdwarp.stage.render_spec import (
-    RenderPrims,
-    find_render_prims,
-    list_products,
-    made_up_product,
-    product_for_camera,
-    read_render_settings,
-)
-from hdwarp.stage.spec import ImageSpec, RenderProductSpec, RenderSettingsSpec
+from hdwarp.stage.open import default_time
+from hdwarp.stage.render_spec import RenderPrims, find_render_prims
+from hdwarp.stage.selection import default_product, product_of, settings_products
+from hdwarp.stage.spec import ImageSpec, RenderProductSpec
 from hdwarp.views.conform import image_spec
 
-DEFAULT_RESOLUTION = (1280, 720)
+if TYPE_CHECKING:
+    from pxr import Usd
+
+
+_AS_IT_IS = Conversion()
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +28,7 @@ class ShotVar:
 
     name: str
     aov: str
-    conversion: Conversion = Conversion()
+    conversion: Conversion = _AS_IT_IS
     data_type: str = ""
     path: str = ""
 
@@ -72,22 +70,21 @@ def plan_shot(
     Raises StageError for a path that is neither camera nor product, ArgumentError for an unknown AOV or an impossible resolution.
     """
     found = found or find_render_prims(stage)
-    code = time if time is not None else Usd.TimeCode.Default()
+    code = time if time is not None else default_time()
     if camera is None:
-        product, spec = _default_product(stage, settings, code, diagnostics, found)
+        product, spec = default_product(stage, settings, code, diagnostics, found)
     else:
-        product, spec = _product_of(stage, str(camera), settings, code, diagnostics, found)
+        product, spec = product_of(stage, str(camera), settings, code, diagnostics, found)
     if product.camera == "" and product.path:
         raise StageError(product.path, "neither the product nor its RenderSettings target a camera; author its camera relationship")
     if resolution is not None:
         product = replace(product, resolution=tuple(resolution))
     elif not product.path and not product.settings.get("resolution") and product.camera:
         width, height = product.resolution
-        diagnostics.note(product.camera, "default-resolution", f"no RenderProduct targets this camera; using {width}x{height} (--resolution)")
+        message = f"no RenderProduct targets this camera; using {width}x{height} (--resolution)"
+        diagnostics.note(product.camera, "default-resolution", message)
     try:
-        image = image_spec(
-            product.resolution, product.pixel_aspect_ratio, product.aspect_ratio_conform_policy, product.data_window_ndc
-        )
+        image = image_spec(product.resolution, product.pixel_aspect_ratio, product.aspect_ratio_conform_policy, product.data_window_ndc)
     except ArgumentError as error:
         if resolution is None and product.path:
             raise StageError(product.path, str(error)) from None
@@ -122,7 +119,7 @@ def plan_shots(
     if named:
         return [plan_shot(stage, path, diagnostics=diagnostics, found=found, **options) for path in dict.fromkeys(named)]
     shots = []
-    paths = _settings_products(stage, options.get("settings"), found)
+    paths = settings_products(stage, options.get("settings"), found)
     for path in paths:
         try:
             shots.append(plan_shot(stage, path, diagnostics=diagnostics, found=found, **options))
@@ -131,63 +128,6 @@ def plan_shots(
     if paths:
         return shots
     return [plan_shot(stage, None, diagnostics=diagnostics, found=found, **options)]
-
-
-def _settings_products(stage: Usd.Stage, settings: object, found: RenderPrims) -> list[str]:
-    """Products of the settings asked for, else all of the stage."""
-    if settings is None:
-        return list_products(stage, found=found)
-    prim = stage.GetPrimAtPath(str(settings)) if Sdf.Path.IsValidPathString(str(settings)) else None
-    if not prim or not prim.IsA(UsdRender.Settings):
-        raise StageError(settings, "no RenderSettings prim is there; mend the path")
-    return [str(path) for path in UsdRender.Settings(prim).GetProductsRel().GetForwardedTargets()]
-
-
-def _default_product(
-    stage: Usd.Stage, settings: str | None, time: Usd.TimeCode, diagnostics: Diagnostics, found: RenderPrims
-) -> tuple[RenderProductSpec, RenderSettingsSpec]:
-    spec = read_render_settings(stage, path=settings, time=time, diagnostics=diagnostics, found=found)
-    for product in spec.products:
-        if product.camera:
-            return product, spec
-    for path in list_products(stage, found=found):
-        try:
-            spec = read_render_settings(stage, path=settings, product=path, time=time, diagnostics=diagnostics, found=found)
-        except StageError as error:
-            diagnostics.error(error.path, "render-product", f"{error.reason}; the product is not rendered")
-            continue
-        if spec.products[0].camera:
-            return spec.products[0], spec
-    for prim in stage.Traverse(Usd.TraverseInstanceProxies()):
-        if prim.IsA(UsdGeom.Camera):
-            return made_up_product(str(prim.GetPath()), DEFAULT_RESOLUTION), spec
-    diagnostics.note("/", "default-camera", "the stage has no camera; rendering a framed default view (author a Camera, or name one)")
-    return made_up_product("", DEFAULT_RESOLUTION), spec
-
-
-def _product_of(
-    stage: Usd.Stage, path: str, settings: str | None, time: Usd.TimeCode, diagnostics: Diagnostics, found: RenderPrims
-) -> tuple[RenderProductSpec, RenderSettingsSpec]:
-    """Product and settings for the path of a camera or a product."""
-    prim = stage.GetPrimAtPath(path) if Sdf.Path.IsValidPathString(path) and path.startswith("/") else None
-    if not prim:
-        cameras = [str(p.GetPath()) for p in stage.Traverse(Usd.TraverseInstanceProxies()) if p.IsA(UsdGeom.Camera)]
-        by_name = [camera for camera in cameras if camera.rsplit("/", 1)[-1] == path]
-        if len(by_name) == 1:  # usdrecord's habit: the camera's name alone
-            return _product_of(stage, by_name[0], settings, time, diagnostics, found)
-        raise StageError(path, f"no prim is there; cameras of the stage: {', '.join(cameras[:10]) or 'none'}")
-    if prim.IsA(UsdRender.Product):
-        spec = read_render_settings(stage, path=settings, product=path, time=time, diagnostics=diagnostics, found=found)
-        return spec.products[0], spec
-    if not prim.IsA(UsdGeom.Camera):
-        raise StageError(path, f"expected a Camera or RenderProduct, found type '{prim.GetTypeName() or 'none'}'")
-    product = product_for_camera(stage, path, diagnostics=diagnostics, found=found)
-    if product is None:
-        return made_up_product(path, DEFAULT_RESOLUTION), read_render_settings(
-            stage, path=settings, time=time, diagnostics=Diagnostics(), found=found
-        )
-    spec = read_render_settings(stage, path=settings, product=product.path, time=time, diagnostics=diagnostics, found=found)
-    return replace(product, camera=path), spec
 
 
 def _shot_vars(product: RenderProductSpec, aovs: Sequence[str] | None, diagnostics: Diagnostics) -> tuple[ShotVar, ...]:

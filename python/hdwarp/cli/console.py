@@ -38,7 +38,7 @@ def show_diagnostics(diagnostics: Iterable[Diagnostic], *, verbose: bool = False
 
 
 def summarise(diagnostics: Sequence[Diagnostic]) -> str:
-    """"2 errors, 1 warning, 5 notes"."""
+    """ "2 errors, 1 warning, 5 notes"."""
     counts = Counter(item.severity for item in diagnostics)
     words = [f"{counts[severity]} {severity}{'s' if counts[severity] > 1 else ''}" for severity in reversed(Severity) if counts[severity]]
     return ", ".join(words)

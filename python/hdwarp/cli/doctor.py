@@ -57,33 +57,54 @@ def _version(package: str) -> str:
         return "missing"
 
 
+_SHAPES = """#usda 1.0
+(
+    metersPerUnit = 1
+)
+def Camera "camera"
+{
+    float focalLength = 50
+    float horizontalAperture = 64
+    float verticalAperture = 48
+    float2 clippingRange = (0.1, 100)
+}
+def Cube "cube"
+{
+    double size = 1
+    double3 xformOp:translate = (0, 0, -5)
+    uniform token[] xformOpOrder = ["xformOp:translate"]
+}
+def Sphere "sphere"
+{
+    double radius = 0.5
+    double3 xformOp:translate = (0, 0, -5)
+    uniform token[] xformOpOrder = ["xformOp:translate"]
+}
+"""
+
+
 def verify(device: str) -> str | None:
     """Render a unit cube and a sphere whose masks and depths are known; what is wrong, None if nothing is.
 
     Camera at the origin, f = 500 px, image 640x480. A unit cube centred 5 m ahead covers columns 264 to 375 and rows 184 to 295
     (its front face, 0.5 / 4.5 * 500 = 55.56 px around the centre), at depth 4.5; a sphere of radius 0.5 there covers 7920 pixels.
     """
+    import tempfile
+    from pathlib import Path
+
     import numpy as np
-    from pxr import Gf, Usd, UsdGeom
 
     from hdwarp.rendering import render
 
-    def masked(define, **attributes) -> np.ndarray:
-        stage = Usd.Stage.CreateInMemory()
-        UsdGeom.SetStageMetersPerUnit(stage, 1.0)
-        camera = UsdGeom.Camera.Define(stage, "/camera")
-        camera.CreateFocalLengthAttr(50.0)
-        camera.CreateHorizontalApertureAttr(64.0)
-        camera.CreateVerticalApertureAttr(48.0)
-        camera.CreateClippingRangeAttr(Gf.Vec2f(0.1, 100.0))
-        shape = define(stage, "/shape")
-        for name, value in attributes.items():
-            shape.GetPrim().GetAttribute(name).Set(value)
-        UsdGeom.Xformable(shape).AddTranslateOp().Set(Gf.Vec3d(0, 0, -5))
-        frame = render(stage, "/camera", resolution=(640, 480), aovs=["distance_to_image_plane", "primId"], device=device)
+    def depth_of(shape: str) -> np.ndarray:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "shapes.usda"
+            other = "sphere" if shape == "cube" else "cube"
+            path.write_text(_SHAPES.replace(f'"{other}"\n{{', '"hidden"\n{\n    token visibility = "invisible"'))
+            frame = render(str(path), "/camera", resolution=(640, 480), aovs=["distance_to_image_plane"], device=device)
         return frame["distance_to_image_plane"]
 
-    cube = masked(UsdGeom.Cube.Define, size=1.0)
+    cube = depth_of("cube")
     hit = np.isfinite(cube)
     expected = np.zeros((480, 640), bool)
     expected[184:296, 264:376] = True
@@ -91,7 +112,7 @@ def verify(device: str) -> str | None:
         return f"the unit cube covers {int(hit.sum())} pixels, not rows 184-295 and columns 264-375"
     if np.abs(cube[hit] - 4.5).max() > 1e-5:
         return f"the cube's depth is {cube[hit].min():g} to {cube[hit].max():g}, not 4.5"
-    sphere = np.isfinite(masked(UsdGeom.Sphere.Define, radius=0.5))
+    sphere = np.isfinite(depth_of("sphere"))
     if int(sphere.sum()) != 7920:
         return f"the sphere covers {int(sphere.sum())} pixels, not 7920"
     return None

@@ -131,8 +131,10 @@ def show(summary: dict) -> None:
         if not rows:
             continue
         table = Table(box=None, pad_edge=False, header_style="bold")
-        headings = ("camera", "lens", "image", "fx fy cx cy [px]", "clip [m]") if title == "camera" else (
-            "product", "camera", "image", "fx fy cx cy [px]", "vars"
+        headings = (
+            ("camera", "lens", "image", "fx fy cx cy [px]", "clip [m]")
+            if title == "camera"
+            else ("product", "camera", "image", "fx fy cx cy [px]", "vars")
         )
         for heading in headings:
             table.add_column(heading, overflow="fold")
@@ -143,8 +145,9 @@ def show(summary: dict) -> None:
     drawn = summary["drawn"]
     console.print()
     console.print(
-        f"draws {drawn['prims']} prims ({drawn['instances']} instances, {drawn['uniqueMeshes']} unique meshes, {drawn['triangles']:,} triangles;"
-        f" {drawn['trianglesWithInstances']:,} with instances), {drawn['materials']} materials, {drawn['bodies']} bodies",
+        f"draws {drawn['prims']} prims ({drawn['instances']} instances, {drawn['uniqueMeshes']} unique meshes,"
+        f" {drawn['triangles']:,} triangles; {drawn['trianglesWithInstances']:,} with instances),"
+        f" {drawn['materials']} materials, {drawn['bodies']} bodies",
         markup=False,
     )
     console.print("prims: " + ", ".join(f"{name} {count}" for name, count in summary["prims"].items()), markup=False)

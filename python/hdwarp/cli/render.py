@@ -22,7 +22,7 @@ def render(
     paths: Annotated[list[str], typer.Argument(metavar="STAGE... [OUT]", help="Stages; an argument with an image suffix is the output.")],
     out: Annotated[
         str | None,
-        typer.Option("-o", "--output", metavar="OUT", help="Output: .exr .png .jpg .npz; {stage} {product} {camera} {aov} {frame} and ####."),
+        typer.Option("-o", "--output", metavar="OUT", help="Output: .exr .png .jpg .npz; {stage} {product} {camera} {aov} {frame} ####."),
     ] = None,
     camera: Annotated[list[str] | None, typer.Option("--camera", "-cam", metavar="PATH", help="A camera to render; repeatable.")] = None,
     product: Annotated[list[str] | None, typer.Option("--product", metavar="PATH", help="A RenderProduct to render; repeatable.")] = None,
@@ -35,7 +35,7 @@ def render(
     image_width: Annotated[
         int | None, typer.Option("--image-width", "--imageWidth", "-w", help="Image width; the height follows the camera's aspect.")
     ] = None,
-    aov: Annotated[list[str] | None, typer.Option("--aov", metavar="NAME", help="A plane to render in place of the vars; repeatable.")] = None,
+    aov: Annotated[list[str] | None, typer.Option("--aov", metavar="NAME", help="A plane in place of the vars; repeatable.")] = None,
     samples: Annotated[int, typer.Option("--samples", help="Samples a pixel for colour: 1, 4, 9, 16, ...")] = 1,
     complexity: Annotated[str, typer.Option("--complexity", "-c", help="low: the control cage.")] = "low",
     purposes: Annotated[str | None, typer.Option("--purposes", help="Drawn purposes, separated by commas.")] = None,
@@ -70,18 +70,18 @@ def render(
     size = parse_resolution(resolution) if resolution is not None else None
     check_samples(samples)
 
-    from pxr import Usd
-
     from hdwarp import launch
     from hdwarp.batch.jobs import describe, plan_jobs, run_jobs
     from hdwarp.cli.quiet import start_quietly
     from hdwarp.delegate.render_settings import RenderSettings
     from hdwarp.scene import check_purposes, find_device
+    from hdwarp.stage.open import default_time as stage_default_time
+    from hdwarp.writeback.layer import write_results
 
     start_quietly()
     launch.on_compile = lambda name: say("compiling kernels; this happens on the first run only")
     device_found = find_device("cpu" if disable_gpu and device is None else device)
-    time = Usd.TimeCode.Default() if default_time else None
+    time = stage_default_time() if default_time else None
     options = {
         "aovs": aov or None,
         "purposes": check_purposes(purposes) if purposes is not None else None,
@@ -111,8 +111,9 @@ def render(
         outcome.append(result)
         everything.extend(list(result.diagnostics))
         progress.step(describe(result.job), result)
-    if results is not None and any(result.frame is not None for result in outcome):
-        write_results_layer(results, outcome, overwrite=overwrite or resume)
+    records = [result.record for result in outcome if result.record is not None]
+    if results is not None and records:
+        write_results(records, None, results, overwrite=overwrite or resume)
     failed = failures + [f"{describe(result.job)}: {result.error}" for result in outcome if result.error]
     for failure in failed:
         say(f"error: {failure}")
@@ -197,23 +198,11 @@ def with_width(stage, shot, width: int):
     """usdrecord's --imageWidth: the height is the width over the camera's aspect, rounded down (but at least 1)."""
     from dataclasses import replace
 
-    from pxr import UsdGeom
-
+    from hdwarp.stage.selection import camera_aspect
     from hdwarp.views.conform import image_spec
 
-    aspect = 16.0 / 9.0
-    if shot.camera:
-        camera = UsdGeom.Camera(stage.GetPrimAtPath(shot.camera))
-        horizontal, vertical = camera.GetHorizontalApertureAttr().Get(), camera.GetVerticalApertureAttr().Get()
-        aspect = horizontal / vertical if horizontal > 0 and vertical > 0 else aspect
+    aspect = camera_aspect(stage, shot.camera) if shot.camera else 16.0 / 9.0
     return replace(shot, image=image_spec((width, max(1, int(width / aspect)))))
-
-
-def write_results_layer(path: str, outcome, *, overwrite: bool) -> None:
-    from hdwarp.writeback.layer import write_results
-
-    done = [result for result in outcome if result.frame is not None]
-    write_results([result.frame for result in done], [result.written for result in done], path, overwrite=overwrite)
 
 
 def report(outcome, diagnostics: Diagnostics, failed: list[str]) -> dict:

@@ -111,9 +111,7 @@ class RenderIndex:
         self.body_paths, self.body_id = self._rank_paths(self.body_rows)
         mesh_row, meshes_inserted, meshes_removed = self._sync_meshes(columns.meshes)
         inserted, removed, changed = self._sync_gprims(columns, mesh_row)
-        return IndexCounts(
-            meshes_inserted, meshes_removed, inserted, removed, changed, materials_changed, bodies_changed, cameras_changed
-        )
+        return IndexCounts(meshes_inserted, meshes_removed, inserted, removed, changed, materials_changed, bodies_changed, cameras_changed)
 
     def _sync_rows(self, table: str, rows: RowMap, items: dict, new: Sequence) -> int:
         """Rows keyed by path whose items are small records; dirty where the record differs."""

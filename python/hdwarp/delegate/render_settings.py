@@ -22,7 +22,7 @@ class RenderSettings:
         if self.shadows:
             raise NotSupported("RenderSettings(shadows=True): shadows are not supported yet")
         if not self.headlight:
-            raise NotSupported("RenderSettings(headlight=False): the stage's own lights are not supported yet; use the albedo plane for unlit colour")
+            raise NotSupported("RenderSettings(headlight=False): lights are not supported yet; use the albedo plane for unlit colour")
         for setting in fields(self):
             if setting.name != "integrator" and not isinstance(getattr(self, setting.name), bool):
                 raise ArgumentError(f"RenderSettings({setting.name}={getattr(self, setting.name)!r}): expected True or False")

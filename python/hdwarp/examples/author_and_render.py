@@ -24,6 +24,7 @@ def make_stage() -> Usd.Stage:
     stage = Usd.Stage.CreateInMemory()
     UsdGeom.SetStageMetersPerUnit(stage, 1.0)
     UsdGeom.SetStageUpAxis(stage, UsdGeom.Tokens.z)
+    stage.SetDefaultPrim(UsdGeom.Xform.Define(stage, "/World").GetPrim())
     ball = UsdGeom.Sphere.Define(stage, "/World/Ball")
     ball.CreateRadiusAttr(RADIUS)
     ball.CreateDisplayColorAttr([(0.75, 0.1, 0.06)])
@@ -38,7 +39,9 @@ def make_stage() -> Usd.Stage:
 
 def author_camera(stage: Usd.Stage) -> UsdGeom.Camera:
     """A camera with its product: everything a renderer has to know is in the stage afterwards."""
-    camera = hdwarp.author.add_camera(stage, "/World/Camera", fov=math.radians(40.0), clipping_range=(0.1, 100.0), resolution=(WIDTH, HEIGHT))
+    camera = hdwarp.author.add_camera(
+        stage, "/World/Camera", fov=math.radians(40.0), clipping_range=(0.1, 100.0), resolution=(WIDTH, HEIGHT)
+    )
     hdwarp.author.look_at(camera, eye=(4.0, 0.0, 3.0), target=(0.0, 0.0, 0.0))
     return camera
 

@@ -105,7 +105,8 @@ class SensorCamera:
             product = made_up_product(camera)
             if self._resolution is None:
                 width, height = product.resolution
-                diagnostics.note(camera, "default-resolution", f"no RenderProduct targets this camera; using {width}x{height} (resolution=)")
+                message = f"no RenderProduct targets this camera; using {width}x{height} (resolution=)"
+                diagnostics.note(camera, "default-resolution", message)
         size = self._resolution if self._resolution is not None else product.resolution
         return image_spec(size, product.pixel_aspect_ratio, product.aspect_ratio_conform_policy)
 
@@ -130,8 +131,8 @@ class SensorCamera:
         total = sum(wp.types.type_size_in_bytes(dtype) for dtype in types.values()) * shape[0] * shape[1] * shape[2]
         if total > _LARGEST_IMAGES:
             raise ArgumentError(
-                f"{len(types)} planes of {shape[0]} views of {self.width}x{self.height} need {total:,} bytes; the most is {_LARGEST_IMAGES:,}:"
-                " lower the resolution, or render fewer views or planes"
+                f"{len(types)} planes of {shape[0]} views of {self.width}x{self.height} need {total:,} bytes; the most is"
+                f" {_LARGEST_IMAGES:,}: lower the resolution, or render fewer views or planes"
             )
         return {name: wp.zeros(shape, dtype=dtype, device=self.scene.device) for name, dtype in types.items()}
 
@@ -151,8 +152,8 @@ class SensorCamera:
     ) -> None:
         """Fill ``out`` (as `allocate` gives it) for the bodies as in ``state``; None: as on the stage.
 
-        ``pose=False``: the scene is posed already. ``view_mask`` (view_count,) bool and ``world_mask`` (world_count,) bool on the device: views
-        that are off keep their pixels. ``camera_transforms`` (view_count,) transformf: poses in the world's frame for this call.
+        ``pose=False``: the scene is posed already. ``view_mask`` (view_count,) bool and ``world_mask`` (world_count,) bool on the device:
+        views that are off keep their pixels. ``camera_transforms`` (view_count,) transformf: poses in the world's frame for this call.
         Raises Error when the scene's cameras have changed since the sensor was bound, ArgumentError for arrays of another shape or type.
         """
         for name, value in {"previous": previous, "world_indices": world_indices, "camera_rays": camera_rays}.items():

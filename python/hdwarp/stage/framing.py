@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,6 +15,8 @@ FOCAL_LENGTH = 0.05  # metres; only its ratio to the aperture shows
 
 _MARGIN = 0.9  # part of the picture the bounds may fill
 _EXACT_POINTS = 4_000_000  # up to so many points are moved one by one; beyond, the corners of each mesh's own bounds are
+_CHUNK = 1_000_000  # points moved at a time
+_CUBE = np.array([[x, y, z] for x in (-1.0, 1.0) for y in (-1.0, 1.0) for z in (-1.0, 1.0)])
 _SAMPLE = 64  # points a mesh and instance that show whether all is flat
 
 # Right, up and back of the view as the front of the stage sees them: three-quarter from the right and above first, then what shows a
@@ -25,16 +29,16 @@ def default_camera(columns: StageColumns, image_aspect: float) -> Camera:
     """A camera (path "") that has all gprims in view in an image of that aspect (width / height, pixel aspect included).
 
     It looks from the front right and above, 45 degrees high, the stage's up axis up; a stage with nothing to draw, around its origin."""
-    bounds = scene_bounds(columns)
+    placed = list(_placed(columns))
+    bounds = _bounds(placed)
     lower, upper = bounds if bounds is not None else (-np.ones(3), np.ones(3))
     centre = 0.5 * lower + 0.5 * upper
     half = 0.5 * (upper - lower)
     radius = float(np.linalg.norm(half))
     # A single point has no size: as much as float32 still tells apart around it, a millimetre at the origin.
     radius = max(radius, 1e-5 * float(np.abs(centre).max()), 0.0 if radius > 0.0 else 1e-3)
-    rotation = _rotation(columns)
-    corners = centre + half * np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
-    local = (corners - centre) @ rotation  # right, up, back
+    rotation = _rotation(placed, columns.up_axis)
+    local = (half * _CUBE) @ rotation  # the corners of the bounds: right, up, back
     tangent = math.tan(0.5 * VERTICAL_FOV)
     reach = np.array([tangent * image_aspect, tangent]) * _MARGIN
     distance = float((np.abs(local[:, :2]) / reach + local[:, 2:]).max())
@@ -56,43 +60,55 @@ def default_camera(columns: StageColumns, image_aspect: float) -> Camera:
 
 def scene_bounds(columns: StageColumns) -> tuple[np.ndarray, np.ndarray] | None:
     """World bounds [m] of all gprims, (lower, upper) each (3,) float64, exact but for meshes drawn very often; None: nothing to draw."""
-    used = [_used_points(mesh) for mesh in columns.meshes]
-    lowers, uppers = [], []
+    return _bounds(list(_placed(columns)))
+
+
+class _Placed(NamedTuple):
+    """A gprim's geometry (None: a unit sphere) and where it is drawn."""
+
+    points: np.ndarray | None  # (P, 3)
+    linear: np.ndarray  # (n, 3, 3)
+    position: np.ndarray  # (n, 3)
+
+
+def _placed(columns: StageColumns) -> Iterator[_Placed]:
+    used: dict[int, np.ndarray] = {-1: _CUBE}
     for gprim in columns.gprims:
-        transforms = _finite(gprim.transforms)
+        transforms = gprim.transforms[np.isfinite(gprim.transforms).all(axis=(1, 2))]
         if not len(transforms):
             continue
-        linear, position = transforms[:, :3, :3], transforms[:, :3, 3]
-        if gprim.kind == GeometryKind.MESH:
-            points = used[gprim.mesh]
-            if not len(points):
-                continue
-            if len(points) * len(transforms) > _EXACT_POINTS:
-                points = _corners(points)
-            # lower and upper of each coordinate in turn: memory for one coordinate of one instance
-            low = np.full(3, np.inf)
-            high = np.full(3, -np.inf)
-            for rows, offset in zip(linear, position, strict=True):
-                moved = points @ rows.T
-                low = np.minimum(low, moved.min(axis=0) + offset)
-                high = np.maximum(high, moved.max(axis=0) + offset)
-        else:
-            # What a unit sphere or the cube [-1, 1]^3 reaches along each axis.
-            reach = np.linalg.norm(linear, axis=2) if gprim.kind == GeometryKind.SPHERE else np.abs(linear).sum(axis=2)
-            low, high = (position - reach).min(axis=0), (position + reach).max(axis=0)
-        lowers.append(low)
-        uppers.append(high)
-    if not lowers:
-        return None
-    return np.min(lowers, axis=0), np.max(uppers, axis=0)
+        if gprim.mesh not in used:
+            used[gprim.mesh] = _used_points(columns.meshes[gprim.mesh])
+        points = None if gprim.kind == GeometryKind.SPHERE else used[gprim.mesh]
+        if points is None or len(points):
+            yield _Placed(points, transforms[:, :3, :3], transforms[:, :3, 3])
 
 
-def _rotation(columns: StageColumns) -> np.ndarray:
+def _bounds(placed: list[_Placed]) -> tuple[np.ndarray, np.ndarray] | None:
+    lows, highs = [], []
+    for points, linear, position in placed:
+        if points is None:
+            reach = np.linalg.norm(linear, axis=2)  # of a unit sphere along each axis
+            lows.append((position - reach).min(axis=0))
+            highs.append((position + reach).max(axis=0))
+            continue
+        if len(points) * len(linear) > _EXACT_POINTS:
+            points = _corners(points)
+        step = max(_CHUNK // len(points), 1)
+        for start in range(0, len(linear), step):
+            moved = points @ linear[start : start + step].swapaxes(1, 2)
+            offset = position[start : start + step]
+            lows.append((moved.min(axis=1) + offset).min(axis=0))
+            highs.append((moved.max(axis=1) + offset).max(axis=0))
+    return (np.min(lows, axis=0), np.max(highs, axis=0)) if lows else None
+
+
+def _rotation(placed: list[_Placed], up_axis: str) -> np.ndarray:
     """(3, 3): columns right, up and back of a view that does not see a flat scene edge-on."""
-    up = np.array([0.0, 0.0, 1.0]) if columns.up_axis == "Z" else np.array([0.0, 1.0, 0.0])
+    up = np.array([0.0, 0.0, 1.0]) if up_axis == "Z" else np.array([0.0, 1.0, 0.0])
     right = np.array([1.0, 0.0, 0.0])
     front = np.cross(right, up)  # towards the viewer: +Z with Y up, -Y with Z up
-    normal = _flat_normal(columns)
+    normal = _flat_normal(placed)
     views = [right * x + up * y + front * z for x, y, z in _VIEWS]
     views = [view / np.linalg.norm(view) for view in views]
     back = next((view for view in views if normal is None or abs(float(view @ normal)) >= _EDGE_ON), views[0])
@@ -101,26 +117,20 @@ def _rotation(columns: StageColumns) -> np.ndarray:
     return np.column_stack([across, np.cross(back, across), back])
 
 
-def _flat_normal(columns: StageColumns) -> np.ndarray | None:
+def _flat_normal(placed: list[_Placed]) -> np.ndarray | None:
     """The normal of the plane all geometry lies in, None where it does not lie in one."""
     samples = []
-    for gprim in columns.gprims:
-        transforms = _finite(gprim.transforms)[:1000]
-        if gprim.kind == GeometryKind.MESH:
-            points = _used_points(columns.meshes[gprim.mesh])
-            points = points[:: max(len(points) // _SAMPLE, 1)]
-        else:
-            points = _corners(np.array([[-1.0, -1.0, -1.0], [1.0, 1.0, 1.0]]))
-        if len(transforms) and len(points):
-            samples.append((points @ transforms[:, :3, :3].swapaxes(1, 2) + transforms[:, None, :3, 3]).reshape(-1, 3))
+    for points, linear, position in placed:
+        points = _CUBE if points is None else points[:: max(len(points) // _SAMPLE, 1)]
+        samples.append((points @ linear[:1000].swapaxes(1, 2) + position[:1000, None]).reshape(-1, 3))
     if not samples:
         return None
-    points = np.concatenate(samples)
-    points = points - points.mean(axis=0)
-    size = np.abs(points).max()
+    cloud = np.concatenate(samples)
+    cloud -= cloud.mean(axis=0)
+    size = np.abs(cloud).max()
     if not size > 0.0:
         return None
-    values, vectors = np.linalg.eigh((points / size).T @ (points / size))
+    values, vectors = np.linalg.eigh((cloud / size).T @ (cloud / size))
     return vectors[:, 0] if values[0] <= 1e-4 * values[1] else None
 
 
@@ -132,7 +142,3 @@ def _used_points(mesh: MeshGeometry) -> np.ndarray:
 def _corners(points: np.ndarray) -> np.ndarray:
     low, high = points.min(axis=0), points.max(axis=0)
     return np.array([[x, y, z] for x in (low[0], high[0]) for y in (low[1], high[1]) for z in (low[2], high[2])])
-
-
-def _finite(transforms: np.ndarray) -> np.ndarray:
-    return transforms[np.isfinite(transforms).all(axis=(1, 2))]

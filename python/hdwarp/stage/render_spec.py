@@ -322,7 +322,7 @@ def _read_vars(product: UsdRender.Product, notes: Diagnostics) -> tuple[RenderVa
             RenderVarSpec(
                 path=target,
                 name=prim.GetName(),
-                data_type=str(var.GetDataTypeAttr().Get(_ANY_TIME) or ""),
+                data_type=str(var.GetDataTypeAttr().Get(_ANY_TIME) or "") if var.GetDataTypeAttr().HasAuthoredValue() else "",
                 source_name=str(var.GetSourceNameAttr().Get(_ANY_TIME) or ""),
                 source_type=str(var.GetSourceTypeAttr().Get(_ANY_TIME) or ""),
                 settings=read_namespaced_settings(prim),

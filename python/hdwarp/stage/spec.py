@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 class RenderVarSpec:
     path: str
     name: str  # the prim's name: the output variable's name
-    data_type: str  # "color3f", "float", ...
+    data_type: str  # "color3f", "float", ...; "" unauthored
     source_name: str
     source_type: str  # raw, primvar, lpe, intrinsic
     settings: dict[str, object] = field(default_factory=dict)  # namespaced attributes

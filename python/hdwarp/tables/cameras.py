@@ -75,12 +75,15 @@ class CameraTable:
     def attribute(self, name: str) -> np.ndarray:
         """One user attribute (authored on the camera prims) as a float64 column, NaN where a camera has none.
 
-        Raises ArgumentError when no camera has it.
+        Raises ArgumentError when no camera has it, or it is no number.
         """
         values = [camera.attributes.get(name) for camera in self.records]
         if all(value is None for value in values):
             known = sorted({key for camera in self.records for key in camera.attributes})
             raise ArgumentError(f"no camera has an attribute {name!r}; authored: {', '.join(known) or 'none'}")
+        for camera, value in zip(self.records, values, strict=True):
+            if value is not None and not np.issubdtype(np.asarray(value).dtype, np.number) and not isinstance(value, bool):
+                raise ArgumentError(f"<{camera.path}>: attribute {name!r} is {value!r}; only numbers make a column")
         width = max(np.size(value) for value in values if value is not None)
         column = np.full((len(values), width), np.nan)
         for row, value in enumerate(values):

@@ -46,9 +46,7 @@ def _pose(
     inverse = wp.inverse(linear)
     instances.world_from_object[row] = narrow_matrix(linear)
     instances.object_from_world[row] = narrow_matrix(inverse)
-    instances.translation[row] = wp.vec3d(
-        wp.float64(p[0]) + shift[0], wp.float64(p[1]) + shift[1], wp.float64(p[2]) + shift[2]
-    )
+    instances.translation[row] = wp.vec3d(wp.float64(p[0]) + shift[0], wp.float64(p[1]) + shift[1], wp.float64(p[2]) + shift[2])
 
 
 @wp.kernel(enable_backward=False)

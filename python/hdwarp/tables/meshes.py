@@ -130,9 +130,7 @@ class MeshTable:
         arrays["triangle_points"].write(used["triangle"], triangle_points)
         arrays["triangle_face"].write(used["triangle"], _concatenate([m.triangle_face for m in batch], (), np.int32))
         arrays["triangle_corners"].write(used["triangle"], _concatenate([m.triangle_corners for m in batch], (3,), np.int32))
-        arrays["face_subset"].write(
-            used["face"], _concatenate([m.face_subset for m in batch if m.face_subset is not None], (), np.int32)
-        )
+        arrays["face_subset"].write(used["face"], _concatenate([m.face_subset for m in batch if m.face_subset is not None], (), np.int32))
         order = np.argsort(rows)
         index = np.array(rows)[order]
         arrays["root"].write_rows(index, np.asarray(built.root)[order])

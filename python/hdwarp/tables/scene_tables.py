@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 import warp as wp
 
-from hdwarp.delegate.change_tracker import DirtyBits
 from hdwarp.delegate.render_index import RenderIndex
 from hdwarp.stage.columns import GeometryKind
 from hdwarp.tables import bvh
@@ -16,8 +15,7 @@ from hdwarp.tables.instances import InstanceTable
 from hdwarp.tables.materials import MaterialTable
 from hdwarp.tables.meshes import MeshTable
 from hdwarp.tables.primvars import build_primvar, primvar_names
-from hdwarp.tables.structs import PrimvarColumns, TopLevel, vec8f, vec8i
-from hdwarp.views.rows import WorldColumns
+from hdwarp.tables.structs import PrimvarColumns, TopLevel, WorldColumns, vec8f, vec8i
 
 _NEAR_ORIGIN = 8192.0  # metres: within this the world's frame is the stage's own
 

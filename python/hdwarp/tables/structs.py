@@ -25,7 +25,7 @@ class MeshColumns:
 
     nodes: wp.array[vec8f]  # (6 * node_count,)
     children: wp.array[vec8i]  # (node_count,)
-    leaf_vertices: wp.array[vec16f]  # (9 * leaf_count,) object space less the mesh's centre; unused lanes hold a copy of a used one's a, a, a
+    leaf_vertices: wp.array[vec16f]  # (9 * leaf_count,) object space less the mesh's centre; unused lanes never hit
     leaf_count: wp.array[wp.int32]  # (leaf_count,) triangles in the leaf, 1..16
     slot_triangle: wp.array[wp.int32]  # (16 * leaf_count,) triangle within its mesh, authored face order (triangleId); -1 unused lane
     # One row a mesh: where its parts start.
@@ -102,6 +102,15 @@ class TopLevel:
 
     nodes: wp.array[vec8f]
     children: wp.array[vec8i]
+
+
+@wp.struct
+class WorldColumns:
+    """One row a world."""
+
+    root: wp.array[wp.int32]  # node of the world's top-level tree, -1 none
+    global_root: wp.array[wp.int32]  # one item: node of the global tree, -1 none
+    global_offset: wp.array[wp.vec3d]  # the world's origin in the global frame
 
 
 @wp.struct

@@ -13,12 +13,6 @@ NO_HIT = wp.constant(3.0e38)
 
 
 @wp.func
-def corner(nodes: wp.array[vec8f], base: wp.int32, rows: wp.vec3i, normal: wp.vec3f, c: wp.int32) -> wp.float32:
-    """normal . (the corner of child ``c`` that ``rows`` name)."""
-    return nodes[base + rows[0]][c] * normal[0] + nodes[base + rows[1]][c] * normal[1] + nodes[base + rows[2]][c] * normal[2]
-
-
-@wp.func
 def push_children(
     nodes: wp.array[vec8f],
     children: wp.array[vec8i],
@@ -31,21 +25,36 @@ def push_children(
 ) -> wp.int32:
     """Push the children of a node that meet the frustum and begin before ``far``, the nearest on top; the new size of the stack."""
     base = 6 * node
+    ahead_x = nodes[base + frustum.ahead_corner[0]]
+    ahead_y = nodes[base + frustum.ahead_corner[1]]
+    ahead_z = nodes[base + frustum.ahead_corner[2]]
+    left_x = nodes[base + frustum.left_corner[0]]
+    left_y = nodes[base + frustum.left_corner[1]]
+    left_z = nodes[base + frustum.left_corner[2]]
+    right_x = nodes[base + frustum.right_corner[0]]
+    right_y = nodes[base + frustum.right_corner[1]]
+    right_z = nodes[base + frustum.right_corner[2]]
+    top_x = nodes[base + frustum.top_corner[0]]
+    top_y = nodes[base + frustum.top_corner[1]]
+    top_z = nodes[base + frustum.top_corner[2]]
+    bottom_x = nodes[base + frustum.bottom_corner[0]]
+    bottom_y = nodes[base + frustum.bottom_corner[1]]
+    bottom_z = nodes[base + frustum.bottom_corner[2]]
     depths = vec8f()
     for c in range(8):
-        depth = corner(nodes, base, frustum.ahead_corner, frustum.ahead, c) - frustum.ahead_offset
-        left = corner(nodes, base, frustum.left_corner, frustum.left, c) >= frustum.left_offset
-        right = corner(nodes, base, frustum.right_corner, frustum.right, c) >= frustum.right_offset
-        top = corner(nodes, base, frustum.top_corner, frustum.top, c) >= frustum.top_offset
-        bottom = corner(nodes, base, frustum.bottom_corner, frustum.bottom, c) >= frustum.bottom_offset
+        depth = wp.dot(wp.vec3f(ahead_x[c], ahead_y[c], ahead_z[c]), frustum.ahead) - frustum.ahead_offset
+        left = wp.dot(wp.vec3f(left_x[c], left_y[c], left_z[c]), frustum.left) >= frustum.left_offset
+        right = wp.dot(wp.vec3f(right_x[c], right_y[c], right_z[c]), frustum.right) >= frustum.right_offset
+        top = wp.dot(wp.vec3f(top_x[c], top_y[c], top_z[c]), frustum.top) >= frustum.top_offset
+        bottom = wp.dot(wp.vec3f(bottom_x[c], bottom_y[c], bottom_z[c]), frustum.bottom) >= frustum.bottom_offset
         depths[c] = wp.where(left and right and top and bottom, depth, NO_HIT)
     kids = children[node]
-    floor = size
+    floor = wp.int32(size)
     for c in range(8):
         depth = depths[c]
         if depth <= far and size < STACK:
             at = wp.int32(size)
-            while at > floor and stack_depth[at - 1] < depth:
+            while at > floor and stack_depth[wp.max(at - 1, 0)] < depth:
                 stack_depth[at] = stack_depth[at - 1]
                 stack[at] = stack[at - 1]
                 at -= 1

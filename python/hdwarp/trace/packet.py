@@ -24,14 +24,16 @@ from hdwarp.trace.rays import (
     object_rays,
     place,
     place_exactly,
+    ray_direction,
+    ray_origin,
     screen_of,
     tile_origin,
     world_rays,
 )
 from hdwarp.trace.shapes import MISS, cube_interval, sphere_interval
-from hdwarp.trace.triangles import BLOCKS_X, OUTSIDE, cover, set_up_leaf
+from hdwarp.trace.triangles import BLOCKS_X, trace_leaf, vec16i
 
-PIXELS = wp.constant(128)
+BLOCKS = wp.constant(8)
 NO_RANK = wp.constant(2**31 - 1)
 NO_CHILD = wp.constant(EMPTY_CHILD)
 CLIP_SLACK = wp.constant(1.0e-6)  # relative: both ends of the clip range belong to it, whatever rounding says
@@ -81,36 +83,50 @@ def start_pixels(
     rays: TileRays,
     tile_x: wp.int32,
     tile_y: wp.int32,
-    near_key: wp.array[wp.float32],
-    keys: wp.array[wp.float32],
-    slots: wp.array[wp.int32],
-    owners: wp.array[wp.int32],
-    ranks: wp.array[wp.int32],
+    near_keys: wp.array[vec16f],
+    keys: wp.array[vec16f],
+    slots: wp.array[vec16i],
+    owners: wp.array[vec16i],
+    ranks: wp.array[vec16i],
 ):
     """Nothing seen yet: the keys are those of the far end of the clip range. Pixels outside the data window can see nothing."""
     orthographic = view.orthographic != 0
-    for k in range(PIXELS):
-        x = ((k // 16) % BLOCKS_X) * 4 + (k & 3)
-        y = (k // 64) * 4 + ((k >> 2) & 3)
-        direction = rays.direction + rays.direction_dx * float(x) + rays.direction_dy * float(y)
-        stretch = wp.where(view.radial != 0, wp.sqrt(wp.dot(direction, direction)), 1.0)
-        near, far = key_of(view.near / stretch, orthographic), key_of(view.far / stretch, orthographic)
-        far = wp.where(orthographic or far > 1.0e-37, far - CLIP_SLACK * wp.abs(far), 1.0e-37)
-        column, line = tile_x + x - view.x0, tile_y + y - view.y0
-        inside = column >= 0 and column < view.width and line >= 0 and line < view.height
-        near_key[k] = near + CLIP_SLACK * wp.abs(near)
-        keys[k] = wp.where(inside, far, wp.inf)
-        slots[k] = -1
-        owners[k] = -1
-        ranks[k] = NO_RANK
+    for block in range(BLOCKS):
+        left, top = (block % BLOCKS_X) * 4, (block // BLOCKS_X) * 4
+        nears = vec16f()
+        fars = vec16f()
+        for p in range(16):
+            x, y = left + (p & 3), top + (p >> 2)
+            direction = ray_direction(rays, float(x), float(y))
+            stretch = wp.where(view.radial != 0, wp.sqrt(wp.dot(direction, direction)), 1.0)
+            near, far = key_of(view.near / stretch, orthographic), key_of(view.far / stretch, orthographic)
+            far = far - CLIP_SLACK * wp.abs(far)
+            far = wp.where(orthographic, wp.max(far, -1.0e37), wp.max(far, 1.0e-37))
+            column, line = tile_x + x - view.x0, tile_y + y - view.y0
+            inside = column >= 0 and column < view.width and line >= 0 and line < view.height
+            nears[p] = near + CLIP_SLACK * wp.abs(near)
+            fars[p] = wp.where(inside, far, wp.inf)
+        near_keys[block] = nears
+        keys[block] = fars
+        slots[block] = vec16i(-1)
+        owners[block] = vec16i(-1)
+        ranks[block] = vec16i(NO_RANK)
 
 
 @wp.func
-def lowest(keys: wp.array[wp.float32]) -> wp.float32:
-    low = wp.float32(wp.inf)
-    for k in range(PIXELS):
-        low = wp.where(keys[k] < low, keys[k], low)
-    return low
+def lowest(keys: wp.array[vec16f]) -> wp.float32:
+    """The lowest key of the tile: where it sees farthest."""
+    low = keys[0]
+    for block in range(1, BLOCKS):
+        other = keys[block]
+        for p in range(16):
+            low[p] = wp.where(other[p] < low[p], other[p], low[p])
+    for p in range(8):
+        low[p] = wp.where(low[p + 8] < low[p], low[p + 8], low[p])
+    for p in range(4):
+        low[p] = wp.where(low[p + 4] < low[p], low[p + 4], low[p])
+    a, b = wp.min(low[0], low[1]), wp.min(low[2], low[3])
+    return wp.min(a, b)
 
 
 @wp.func
@@ -130,14 +146,12 @@ def trace_mesh(
     stack: wp.array[wp.int32],
     stack_depth: wp.array[wp.float32],
     floor: wp.int32,
-    coefficients: wp.array[vec16f],
-    near_key: wp.array[wp.float32],
-    keys: wp.array[wp.float32],
-    slots: wp.array[wp.int32],
-    owners: wp.array[wp.int32],
-    ranks: wp.array[wp.int32],
-    mine: wp.array[wp.int32],
-    limits: wp.array[wp.int32],
+    near_keys: wp.array[vec16f],
+    keys: wp.array[vec16f],
+    slots: wp.array[vec16i],
+    owners: wp.array[vec16i],
+    ranks: wp.array[vec16i],
+    mine: wp.array[vec16i],
     key_floor: wp.float32,
 ) -> wp.float32:
     """The triangles of one instance, by its mesh's tree. The stack is free from ``floor`` on. Returns the lowest key of the tile."""
@@ -147,17 +161,11 @@ def trace_mesh(
         return key_floor
     reach = wp.float32(0.0)
     if affine and orthographic:
-        reach = largest(rays.origin)
-        for axis in range(6):
-            for c in range(8):
-                v = wp.abs(meshes.nodes[6 * root + axis][c])
-                reach = wp.where(v < 1.0e30 and v > reach, v, reach)
-        reach *= 3.0
+        reach = mesh_reach(meshes, root, rays.origin)
     screen = screen_of(rays, reach, affine, orthographic)
     frustum = place(frustum_of(screen), rays.origin)
-    for k in range(PIXELS):
-        mine[k] = -1
-        limits[k] = wp.where(frame.rank < ranks[k], NO_RANK, 0)
+    for block in range(BLOCKS):
+        mine[block] = vec16i(-1)
     far = depth_of(key_floor, orthographic) - rays.shift
     stack[floor] = root
     stack_depth[floor] = -MISS
@@ -171,24 +179,54 @@ def trace_mesh(
                 size = push_children(meshes.nodes, meshes.children, node, frustum, far, stack, stack_depth, size)
             elif node != NO_CHILD:
                 leaf = -1 - node
-                set_up_leaf(meshes.leaf_vertices, leaf, rays, screen, key_floor, frame.single_sided, affine, orthographic, coefficients)
-                changed = wp.bool(False)
-                for lane in range(meshes.leaf_count[leaf]):
-                    if coefficients[12][lane] < OUTSIDE:
-                        slot = 16 * leaf + lane
-                        cover(coefficients, lane, slot, meshes.slot_triangle[slot], near_key, keys, mine, limits)
-                        changed = True
+                changed = trace_leaf(
+                    meshes.leaf_vertices,
+                    meshes.slot_triangle,
+                    leaf,
+                    meshes.leaf_count[leaf],
+                    rays,
+                    screen,
+                    key_floor,
+                    frame.rank,
+                    frame.single_sided,
+                    affine,
+                    orthographic,
+                    near_keys,
+                    keys,
+                    mine,
+                    ranks,
+                )
                 if changed:
                     touched = True
                     key_floor = lowest(keys)
                     far = depth_of(key_floor, orthographic) - rays.shift
     if touched:
-        for k in range(PIXELS):
-            won = mine[k] >= 0
-            slots[k] = wp.where(won, mine[k], slots[k])
-            owners[k] = wp.where(won, frame.row, owners[k])
-            ranks[k] = wp.where(won, frame.rank, ranks[k])
+        for block in range(BLOCKS):
+            won = mine[block]
+            slot = slots[block]
+            owner = owners[block]
+            rank = ranks[block]
+            for p in range(16):
+                slot[p] = wp.where(won[p] >= 0, won[p], slot[p])
+                owner[p] = wp.where(won[p] >= 0, frame.row, owner[p])
+                rank[p] = wp.where(won[p] >= 0, frame.rank, rank[p])
+            slots[block] = slot
+            owners[block] = owner
+            ranks[block] = rank
     return key_floor
+
+
+@wp.func
+def mesh_reach(meshes: MeshColumns, root: wp.int32, origin: wp.vec3f) -> wp.float32:
+    """How far from ``origin`` the points of a mesh may be, by its root's boxes."""
+    reach = largest(origin)
+    for axis in range(6):
+        row = meshes.nodes[6 * root + axis]
+        for c in range(8):
+            v = wp.abs(row[c])
+            if v < 1.0e30 and v > reach:
+                reach = v
+    return 3.5 * reach
 
 
 @wp.func
@@ -197,57 +235,71 @@ def trace_shape(
     frame: ObjectFrame,
     affine: wp.bool,
     orthographic: wp.bool,
-    near_key: wp.array[wp.float32],
-    keys: wp.array[wp.float32],
-    slots: wp.array[wp.int32],
-    owners: wp.array[wp.int32],
-    ranks: wp.array[wp.int32],
+    near_keys: wp.array[vec16f],
+    keys: wp.array[vec16f],
+    slots: wp.array[vec16i],
+    owners: wp.array[vec16i],
+    ranks: wp.array[vec16i],
 ) -> wp.float32:
     """An analytic shape against every pixel. Its front is where a ray enters; the exit is seen where the entry is cut off, if its back
     is drawn. Returns the lowest key of the tile."""
     rays = frame.rays
-    for block in range(8):
+    for block in range(BLOCKS):
         left, top = float((block % BLOCKS_X) * 4), float((block // BLOCKS_X) * 4)
+        near = near_keys[block]
+        best = keys[block]
+        slot = slots[block]
+        owner = owners[block]
+        rank = ranks[block]
+        entries = vec16f()
+        exits = vec16f()
+        if kind == SPHERE:
+            for p in range(16):
+                x, y = left + float(p & 3), top + float(p >> 2)
+                interval = sphere_interval(ray_origin(rays, x, y, affine), ray_direction(rays, x, y))
+                entries[p] = interval[0]
+                exits[p] = interval[1]
+        else:
+            for p in range(16):
+                x, y = left + float(p & 3), top + float(p >> 2)
+                interval = cube_interval(ray_origin(rays, x, y, affine), ray_direction(rays, x, y))
+                entries[p] = interval[0]
+                exits[p] = interval[1]
         for p in range(16):
-            k = block * 16 + p
-            x = left + float(p & 3)
-            y = top + float(p >> 2)
-            origin = rays.origin
-            if affine:
-                origin = origin + rays.origin_dx * x + rays.origin_dy * y
-            direction = rays.direction + rays.direction_dx * x + rays.direction_dy * y
-            interval = wp.vec2f()
-            if kind == SPHERE:
-                interval = sphere_interval(origin, direction)
-            else:
-                interval = cube_interval(origin, direction)
-            entry, exit = interval[0] + rays.shift, interval[1] + rays.shift
+            entry, exit = entries[p] + rays.shift, exits[p] + rays.shift
             entry_key, exit_key = key_of(entry, orthographic), key_of(exit, orthographic)
-            entry_counts = entry_key <= near_key[k] and (orthographic or entry > 0.0)
-            exit_counts = exit_key <= near_key[k] and (orthographic or exit > 0.0) and not frame.single_sided
+            entry_counts = entry_key <= near[p] and (orthographic or entry > 0.0)
+            exit_counts = exit_key <= near[p] and (orthographic or exit > 0.0) and not frame.single_sided
             key = wp.where(entry_counts, entry_key, exit_key)
-            hit = interval[0] <= interval[1] and (entry_counts or exit_counts)
-            wins = hit and (key > keys[k] or (key == keys[k] and frame.rank < ranks[k]))
-            keys[k] = wp.where(wins, key, keys[k])
-            slots[k] = wp.where(wins, 0, slots[k])
-            owners[k] = wp.where(wins, frame.row, owners[k])
-            ranks[k] = wp.where(wins, frame.rank, ranks[k])
+            hit = entries[p] <= exits[p] and (entry_counts or exit_counts)
+            wins = hit and (key > best[p] or (key == best[p] and frame.rank < rank[p]))
+            best[p] = wp.where(wins, key, best[p])
+            slot[p] = wp.where(wins, 0, slot[p])
+            owner[p] = wp.where(wins, frame.row, owner[p])
+            rank[p] = wp.where(wins, frame.rank, rank[p])
+        keys[block] = best
+        slots[block] = slot
+        owners[block] = owner
+        ranks[block] = rank
     return lowest(keys)
 
 
 @wp.func
-def store(
-    view: ViewRow, tile: wp.int32, keys: wp.array[wp.float32], slots: wp.array[wp.int32], owners: wp.array[wp.int32], out: Visibility
-):
+def store(view: ViewRow, tile: wp.int32, keys: wp.array[vec16f], slots: wp.array[vec16i], owners: wp.array[vec16i], out: Visibility):
     pitch = TILE_WIDTH * view.tiles_x
     base = view.record + (tile // view.tiles_x) * TILE_HEIGHT * pitch + (tile % view.tiles_x) * TILE_WIDTH
-    for y in range(TILE_HEIGHT):
-        for x in range(TILE_WIDTH):
-            k = ((y // 4) * BLOCKS_X + x // 4) * 16 + (y & 3) * 4 + (x & 3)
-            at = base + y * pitch + x
-            out.slot[at] = slots[k]
-            out.instance[at] = owners[k]
-            out.key[at] = wp.where(slots[k] >= 0, keys[k], 0.0)
+    for block in range(BLOCKS):
+        corner = base + (block // BLOCKS_X) * 4 * pitch + (block % BLOCKS_X) * 4
+        slot = slots[block]
+        owner = owners[block]
+        key = keys[block]
+        for y in range(4):
+            for x in range(4):
+                at = corner + y * pitch + x
+                p = 4 * y + x
+                out.slot[at] = slot[p]
+                out.instance[at] = owner[p]
+                out.key[at] = wp.where(slot[p] >= 0, key[p], 0.0)
 
 
 @functools.cache
@@ -279,17 +331,15 @@ def trace_kernel(kinds: SceneKinds, affine: bool) -> wp.Kernel:
         tile_y = (view.tile_y0 + tile // view.tiles_x) * TILE_HEIGHT
         rays = world_rays(view, tile_x, tile_y)
 
-        near_key = wp.zeros(shape=(128,), dtype=wp.float32)
-        keys = wp.zeros(shape=(128,), dtype=wp.float32)
-        slots = wp.zeros(shape=(128,), dtype=wp.int32)
-        owners = wp.zeros(shape=(128,), dtype=wp.int32)
-        ranks = wp.zeros(shape=(128,), dtype=wp.int32)
-        mine = wp.zeros(shape=(128,), dtype=wp.int32)
-        limits = wp.zeros(shape=(128,), dtype=wp.int32)
-        coefficients = wp.zeros(shape=(16,), dtype=vec16f)
+        near_keys = wp.zeros(shape=(8,), dtype=vec16f)
+        keys = wp.zeros(shape=(8,), dtype=vec16f)
+        slots = wp.zeros(shape=(8,), dtype=vec16i)
+        owners = wp.zeros(shape=(8,), dtype=vec16i)
+        ranks = wp.zeros(shape=(8,), dtype=vec16i)
+        mine = wp.zeros(shape=(8,), dtype=vec16i)
         stack = wp.zeros(shape=(STACK,), dtype=wp.int32)
         stack_depth = wp.zeros(shape=(STACK,), dtype=wp.float32)
-        start_pixels(view, rays, tile_x, tile_y, near_key, keys, slots, owners, ranks)
+        start_pixels(view, rays, tile_x, tile_y, near_keys, keys, slots, owners, ranks)
         key_floor = lowest(keys)
         far = depth_of(key_floor, orthographic)
 
@@ -338,19 +388,17 @@ def trace_kernel(kinds: SceneKinds, affine: bool) -> wp.Kernel:
                                     stack,
                                     stack_depth,
                                     size,
-                                    coefficients,
-                                    near_key,
+                                    near_keys,
                                     keys,
                                     slots,
                                     owners,
                                     ranks,
                                     mine,
-                                    limits,
                                     key_floor,
                                 )
                         if HAS_SHAPES:
                             if kind > MESH:
-                                key_floor = trace_shape(kind, frame, AFFINE, orthographic, near_key, keys, slots, owners, ranks)
+                                key_floor = trace_shape(kind, frame, AFFINE, orthographic, near_keys, keys, slots, owners, ranks)
                         far = depth_of(key_floor, orthographic)
         store(view, tile, keys, slots, owners, out)
 

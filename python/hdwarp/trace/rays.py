@@ -134,6 +134,19 @@ def object_rays(
 
 
 @wp.func
+def ray_origin(rays: TileRays, x: wp.float32, y: wp.float32, affine: wp.bool) -> wp.vec3f:
+    origin = rays.origin
+    if affine:
+        origin = origin + rays.origin_dx * x + rays.origin_dy * y
+    return origin
+
+
+@wp.func
+def ray_direction(rays: TileRays, x: wp.float32, y: wp.float32) -> wp.vec3f:
+    return rays.direction + rays.direction_dx * x + rays.direction_dy * y
+
+
+@wp.func
 def screen_of(rays: TileRays, reach: wp.float32, affine: wp.bool, orthographic: wp.bool) -> Screen:
     """``reach``: how far from the rays' origin the points of an orthographic view may be. Lengths are scaled to keep clear of underflow."""
     screen = Screen()

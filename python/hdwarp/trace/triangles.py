@@ -12,16 +12,11 @@ import warp as wp
 from hdwarp.tables.structs import vec16f
 from hdwarp.trace.rays import LAST_X, LAST_Y, Screen, TileRays
 
+vec16i = wp.types.vector(length=16, dtype=wp.int32)
+
 BLOCKS_X = wp.constant(4)  # a tile is 4 x 2 blocks of 4 x 4 pixels; pixel arrays hold block after block
-COEFFICIENTS = wp.constant(17)
-OUTSIDE = wp.constant(1.0e9)  # a pixel no tile has
-
-
-@wp.func
-def load_corner(leaf_vertices: wp.array[vec16f], row: wp.int32, lane: wp.int32, origin: wp.vec3f) -> wp.vec3f:
-    return wp.vec3f(
-        leaf_vertices[row][lane] - origin[0], leaf_vertices[row + 1][lane] - origin[1], leaf_vertices[row + 2][lane] - origin[2]
-    )
+DISMISSED = wp.constant(-1)
+NO_KEY = wp.constant(-3.0e38)  # farther than any far end of a clip range
 
 
 @wp.func
@@ -55,9 +50,14 @@ def key_function(
 
 
 @wp.func
+def at(f: wp.vec3f, x: wp.float32, y: wp.float32) -> wp.float32:
+    return f[0] + f[1] * x + f[2] * y
+
+
+@wp.func
 def highest(f: wp.vec3f) -> wp.float32:
     """The largest value over the pixels of a tile, rounded as at the pixel where it is taken."""
-    return f[0] + f[1] * wp.where(f[1] > 0.0, LAST_X, 0.0) + f[2] * wp.where(f[2] > 0.0, LAST_Y, 0.0)
+    return at(f, wp.where(f[1] > 0.0, LAST_X, 0.0), wp.where(f[2] > 0.0, LAST_Y, 0.0))
 
 
 @wp.func
@@ -73,32 +73,129 @@ def greatest(a: wp.float32, b: wp.float32, c: wp.float32) -> wp.float32:
 
 
 @wp.func
-def set_up_leaf(
+def candidate(f: wp.vec3f, g: wp.vec3f, h: wp.vec3f, key: wp.vec3f, near: wp.float32, x: wp.float32, y: wp.float32) -> wp.float32:
+    """The key of a triangle with edges f, g, h at a pixel; NO_KEY where the triangle is not, or is nearer than the clip range."""
+    k = at(key, x, y)
+    k = wp.where(smallest(at(f, x, y), at(g, x, y), at(h, x, y)) >= 0.0, k, NO_KEY)
+    return wp.where(k <= near, k, NO_KEY)
+
+
+@wp.func
+def cover(
+    f: wp.vec3f,
+    g: wp.vec3f,
+    h: wp.vec3f,
+    key: wp.vec3f,
+    box: wp.vec4i,
+    slot: wp.int32,
+    near_keys: wp.array[vec16f],
+    keys: wp.array[vec16f],
+    slots: wp.array[vec16i],
+) -> wp.bool:
+    """Let a triangle win the pixels of the tile where it is the nearest. ``box``: pixels it may cover, x from, x to, y from, y to.
+    True if anywhere it is as near as what is there: a tie for `settle`."""
+    ties = vec16i()
+    for block_y in range(box[2] >> 2, (box[3] >> 2) + 1):
+        for block_x in range(box[0] >> 2, (box[1] >> 2) + 1):
+            block = (block_y * BLOCKS_X + block_x) & 7  # never negative: Warp's negative indices cost
+            left, top = float(block_x * 4), float(block_y * 4)
+            near = near_keys[block]
+            old_keys = keys[block]
+            old_slots = slots[block]
+            new_keys = vec16f()
+            new_slots = vec16i()
+            for p in range(16):
+                k = candidate(f, g, h, key, near[p], left + float(p & 3), top + float(p >> 2))
+                best = old_keys[p]
+                tied = ties[p]
+                old_slot = old_slots[p]
+                ties[p] = wp.where(k == best, 1, tied)
+                new_keys[p] = wp.where(k > best, k, best)
+                new_slots[p] = wp.where(k > best, slot, old_slot)
+            keys[block] = new_keys
+            slots[block] = new_slots
+    tie = wp.int32(0)
+    for p in range(16):
+        tie |= ties[p]
+    return tie != 0
+
+
+@wp.func
+def settle(
+    f: wp.vec3f,
+    g: wp.vec3f,
+    h: wp.vec3f,
+    key: wp.vec3f,
+    slot: wp.int32,
+    rank: wp.int32,
+    slot_triangle: wp.array[wp.int32],
+    near_keys: wp.array[vec16f],
+    keys: wp.array[vec16f],
+    slots: wp.array[vec16i],
+    ranks: wp.array[vec16i],
+):
+    """Where a triangle is exactly as near as what is there, the lower instance rank wins, then the lower triangle; rarely needed.
+    ``slots`` are those of the triangle's own instance, -1 where another one, of ``ranks``, or none is seen."""
+    for block in range(8):
+        left, top = float((block % BLOCKS_X) * 4), float((block // BLOCKS_X) * 4)
+        near = near_keys[block]
+        best = keys[block]
+        seen = slots[block]
+        other = ranks[block]
+        for p in range(16):
+            if candidate(f, g, h, key, near[p], left + float(p & 3), top + float(p >> 2)) == best[p]:
+                wins = rank < other[p]
+                if seen[p] >= 0:
+                    wins = slot_triangle[slot] < slot_triangle[seen[p]]
+                if wins:
+                    slots[block][p] = slot
+
+
+@wp.func
+def trace_leaf(
     leaf_vertices: wp.array[vec16f],
+    slot_triangle: wp.array[wp.int32],
     leaf: wp.int32,
+    used: wp.int32,
     rays: TileRays,
     screen: Screen,
     key_floor: wp.float32,
+    rank: wp.int32,
     single_sided: wp.bool,
     affine: wp.bool,
     orthographic: wp.bool,
-    coefficients: wp.array[vec16f],
-):
-    """Coefficients of 16 triangles, a lane a triangle: rows 0..2, 3..5, 6..8 the edges, 9..11 the key, 12..15 the pixels its box covers
-    (x from, x to, y from, y to). Lanes that cannot change a pixel of the tile get an empty box."""
+    near_keys: wp.array[vec16f],
+    keys: wp.array[vec16f],
+    slots: wp.array[vec16i],
+    ranks: wp.array[vec16i],
+) -> wp.bool:
+    """The triangles of a leaf against the tile: 16 are set up and most of them dismissed side by side, what remains is drawn one by one.
+    False if no pixel can have changed."""
     row = 9 * leaf
+    ax = leaf_vertices[row]
+    ay = leaf_vertices[row + 1]
+    az = leaf_vertices[row + 2]
+    bx = leaf_vertices[row + 3]
+    by = leaf_vertices[row + 4]
+    bz = leaf_vertices[row + 5]
+    cx = leaf_vertices[row + 6]
+    cy = leaf_vertices[row + 7]
+    cz = leaf_vertices[row + 8]
+    f0, f1, f2 = vec16f(), vec16f(), vec16f()
+    g0, g1, g2 = vec16f(), vec16f(), vec16f()
+    h0, h1, h2 = vec16f(), vec16f(), vec16f()
+    k0, k1, k2 = vec16f(), vec16f(), vec16f()
+    from_x, to_x, from_y, to_y = vec16i(), vec16i(), vec16i(), vec16i()
     for lane in range(16):
-        a = load_corner(leaf_vertices, row, lane, rays.origin)
-        b = load_corner(leaf_vertices, row + 3, lane, rays.origin)
-        c = load_corner(leaf_vertices, row + 6, lane, rays.origin)
+        a = wp.vec3f(ax[lane], ay[lane], az[lane]) - rays.origin
+        b = wp.vec3f(bx[lane], by[lane], bz[lane]) - rays.origin
+        c = wp.vec3f(cx[lane], cy[lane], cz[lane]) - rays.origin
         normal = wp.cross(b - a, c - a)
         distance = wp.dot(normal, a)
         facing = wp.dot(normal, rays.direction)
         side = distance  # > 0: the rays see the back
-        divisor = distance
         if affine:
             side = wp.where(orthographic, facing, distance)
-            divisor = wp.where(orthographic, facing, distance)
         sign = wp.where(side < 0.0, -1.0, 1.0)
         f = edge_function(a, b, sign, rays, affine)
         g = edge_function(b, c, sign, rays, affine)
@@ -123,68 +220,38 @@ def set_up_leaf(
         x1 = wp.where(crosses or x1 > LAST_X, LAST_X, x1)
         y1 = wp.where(crosses or y1 > LAST_Y, LAST_Y, y1)
         key_top = highest(key)
-        useful = wp.abs(1.0 / divisor) < 1.0e37 and wp.abs(divisor) < 1.0e37  # neither degenerate nor overflowing nor NaN
+        useful = wp.abs(1.0 / side) < 1.0e37 and wp.abs(side) < 1.0e37  # neither degenerate nor overflowing nor NaN
         useful = useful and highest(f) >= 0.0 and highest(g) >= 0.0 and highest(h) >= 0.0
         useful = useful and key_top + 1.0e-6 * wp.abs(key_top) >= key_floor
         useful = useful and x0 <= x1 and y0 <= y1
         useful = useful and not (single_sided and side > 0.0)
-        coefficients[0][lane] = f[0]
-        coefficients[1][lane] = f[1]
-        coefficients[2][lane] = f[2]
-        coefficients[3][lane] = g[0]
-        coefficients[4][lane] = g[1]
-        coefficients[5][lane] = g[2]
-        coefficients[6][lane] = h[0]
-        coefficients[7][lane] = h[1]
-        coefficients[8][lane] = h[2]
-        coefficients[9][lane] = key[0]
-        coefficients[10][lane] = key[1]
-        coefficients[11][lane] = key[2]
-        coefficients[12][lane] = wp.where(useful, x0, OUTSIDE)
-        coefficients[13][lane] = x1
-        coefficients[14][lane] = y0
-        coefficients[15][lane] = y1
-
-
-@wp.func
-def cover(
-    coefficients: wp.array[vec16f],
-    lane: wp.int32,
-    slot: wp.int32,
-    triangle: wp.int32,
-    near_key: wp.array[wp.float32],
-    keys: wp.array[wp.float32],
-    slots: wp.array[wp.int32],
-    limits: wp.array[wp.int32],
-):
-    """Let one triangle of a leaf win the pixels of the tile where it is the nearest. Of equal keys the lower triangle wins:
-    ``limits`` holds, a pixel, below which number a triangle of this instance does."""
-    f0 = coefficients[0][lane]
-    f1 = coefficients[1][lane]
-    f2 = coefficients[2][lane]
-    g0 = coefficients[3][lane]
-    g1 = coefficients[4][lane]
-    g2 = coefficients[5][lane]
-    h0 = coefficients[6][lane]
-    h1 = coefficients[7][lane]
-    h2 = coefficients[8][lane]
-    k0 = coefficients[9][lane]
-    k1 = coefficients[10][lane]
-    k2 = coefficients[11][lane]
-    first_x, last_x = int(coefficients[12][lane]) // 4, int(coefficients[13][lane]) // 4
-    first_y, last_y = int(coefficients[14][lane]) // 4, int(coefficients[15][lane]) // 4
-    for block_y in range(first_y, last_y + 1):
-        for block_x in range(first_x, last_x + 1):
-            base = (block_y * BLOCKS_X + block_x) * 16
-            left, top = float(block_x * 4), float(block_y * 4)
-            for p in range(16):
-                x = left + float(p & 3)
-                y = top + float(p >> 2)
-                inside = smallest(f0 + f1 * x + f2 * y, g0 + g1 * x + g2 * y, h0 + h1 * x + h2 * y)
-                key = k0 + k1 * x + k2 * y
-                best = keys[base + p]
-                nearer = key > best or (key == best and triangle < limits[base + p])
-                wins = inside >= 0.0 and key <= near_key[base + p] and nearer
-                keys[base + p] = wp.where(wins, key, best)
-                slots[base + p] = wp.where(wins, slot, slots[base + p])
-                limits[base + p] = wp.where(wins, triangle, limits[base + p])
+        f0[lane] = f[0]
+        f1[lane] = f[1]
+        f2[lane] = f[2]
+        g0[lane] = g[0]
+        g1[lane] = g[1]
+        g2[lane] = g[2]
+        h0[lane] = h[0]
+        h1[lane] = h[1]
+        h2[lane] = h[2]
+        k0[lane] = key[0]
+        k1[lane] = key[1]
+        k2[lane] = key[2]
+        from_x[lane] = wp.where(useful, int(x0), DISMISSED)
+        to_x[lane] = int(x1)
+        from_y[lane] = int(y0)
+        to_y[lane] = int(y1)
+    changed = wp.bool(False)
+    for i in range(used):
+        lane = i & 15
+        if from_x[lane] != DISMISSED:
+            f = wp.vec3f(f0[lane], f1[lane], f2[lane])
+            g = wp.vec3f(g0[lane], g1[lane], g2[lane])
+            h = wp.vec3f(h0[lane], h1[lane], h2[lane])
+            key = wp.vec3f(k0[lane], k1[lane], k2[lane])
+            box = wp.vec4i(from_x[lane], to_x[lane], from_y[lane], to_y[lane])
+            slot = 16 * leaf + lane
+            if cover(f, g, h, key, box, slot, near_keys, keys, slots):
+                settle(f, g, h, key, slot, rank, slot_triangle, near_keys, keys, slots, ranks)
+            changed = True
+    return changed

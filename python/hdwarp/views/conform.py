@@ -56,9 +56,13 @@ def image_spec(
     ``data_window_ndc`` is (x min, y min, x max, y max), y up, (0, 0) the lower left corner of the conformed aperture; what lies outside
     0..1 is overscan. A pixel is in the window if its centre is: the smaller edge counts, the larger does not (UsdRender's rule).
     """
-    width, height = (int(side) for side in resolution)
-    if (width, height) != tuple(resolution) or not (1 <= width <= MAX_SIDE and 1 <= height <= MAX_SIDE):
-        raise ArgumentError(f"resolution is {resolution[0]} x {resolution[1]}; sides must be whole numbers from 1 to {MAX_SIDE}")
+    try:
+        width, height = (int(side) for side in resolution)
+        whole = (width, height) == tuple(resolution)
+    except (TypeError, ValueError, OverflowError):  # no pair of numbers
+        whole = False
+    if not whole or not (1 <= width <= MAX_SIDE and 1 <= height <= MAX_SIDE):
+        raise ArgumentError(f"resolution is {resolution!r}; it must be (width, height), whole numbers of pixels from 1 to {MAX_SIDE}")
     if not (math.isfinite(pixel_aspect_ratio) and pixel_aspect_ratio > 0.0):
         raise ArgumentError(f"pixelAspectRatio is {pixel_aspect_ratio:g}; it must be a finite number above 0")
     if policy not in CONFORM_POLICIES:

@@ -10,7 +10,7 @@ import warp as wp
 
 from hdwarp.stage.spec import ImageSpec
 from hdwarp.tables.cameras import LENSES, CameraColumns
-from hdwarp.tables.structs import ViewRow
+from hdwarp.tables.structs import ViewRow, WorldColumns
 from hdwarp.views.conform import CONFORM_POLICIES
 from hdwarp.views.lens_funcs import conform_aperture, orthographic_rays, pinhole_rays, place_rays
 
@@ -37,15 +37,6 @@ class ViewSpec:
     output: wp.int32
     radial: wp.int32
     scene_unit: wp.float32
-
-
-@wp.struct
-class WorldColumns:
-    """One row a world."""
-
-    root: wp.array[wp.int32]  # node of the world's top-level tree, -1 none
-    global_root: wp.array[wp.int32]  # one item: node of the global tree, -1 none
-    global_offset: wp.array[wp.vec3d]  # the world's origin in the global frame
 
 
 @wp.func
@@ -110,9 +101,7 @@ def _view_transforms(
     view = wp.tid()
     pose = camera_pose(cameras, specs[view].camera, view, body_q, overrides)
     p, q = wp.transform_get_translation(pose), wp.transform_get_rotation(pose)
-    out[view] = wp.transformf(
-        narrow(p), wp.quatf(wp.float32(q[0]), wp.float32(q[1]), wp.float32(q[2]), wp.float32(q[3]))
-    )
+    out[view] = wp.transformf(narrow(p), wp.quatf(wp.float32(q[0]), wp.float32(q[1]), wp.float32(q[2]), wp.float32(q[3])))
 
 
 @wp.kernel(enable_backward=False)
@@ -281,9 +270,7 @@ class ViewTable:
         """(count,) transformf: pose of each view in its world's frame."""
         overrides = self._no_transforms if camera_transforms is None else camera_transforms
         if self.count:
-            wp.launch(
-                _view_transforms, dim=self.count, inputs=[cameras, self.specs, body_q, overrides], outputs=[out], device=self.device
-            )
+            wp.launch(_view_transforms, dim=self.count, inputs=[cameras, self.specs, body_q, overrides], outputs=[out], device=self.device)
 
 
 def _tiles(start: int, size: int, tile: int) -> int:

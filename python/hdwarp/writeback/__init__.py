@@ -12,14 +12,28 @@ from hdwarp.writeback import names
 if TYPE_CHECKING:
     from hdwarp.frame import Frame
 
-__all__ = ["write_frame", "write_template"]
+__all__ = ["write", "write_file"]
 
 
-def write_frame(
-    frame: Frame, path: str | os.PathLike[str], *, only: str | None = None, overwrite: bool = True, compression: str | None = None
+def write(frame: Frame, path: str | os.PathLike[str], *, overwrite: bool = True, compression: str | None = None) -> list[Path]:
+    """Save ``frame`` and return the files written. ``path`` may be a template (see `names`): PNG and JPEG hold one AOV, so several of
+    them need ``{aov}`` in it; EXR and NPZ hold all. ``compression`` as in `write_file`.
+    """
+    output = names.Output(str(frame.stage), frame.product, frame.camera, frame=frame.time)
+    if not names.holds_one_aov(names.template_of(path, output)):
+        (target,) = names.plan(path, [output])
+        return [write_file(frame, target, overwrite=overwrite, compression=compression)]
+    variables = [var for var, _, _ in frame.vars]
+    targets = names.plan(path, names.with_aovs(output, variables))
+    return [
+        write_file(frame, target, var, overwrite=overwrite, compression=compression) for var, target in zip(variables, targets, strict=True)
+    ]
+
+
+def write_file(
+    frame: Frame, path: str | os.PathLike[str], name: str | None = None, *, overwrite: bool = True, compression: str | None = None
 ) -> Path:
-    """Write one file, whose name is taken as it is. EXR and NPZ hold all AOVs; PNG and JPEG one, ``only`` names it if there are several.
-
+    """One file; ``path`` is taken as it is. ``name`` is the var or AOV to show in a PNG or JPEG, needed if there are several.
     ``compression`` is EXR's ("zip", "none", "dwaa", ...; see `exr`), or "none" | "zip" for NPZ.
     """
     kind = names.format_of(path)
@@ -28,18 +42,13 @@ def write_frame(
 
         if compression is not None:
             raise ArgumentError(f"compression='{compression}' is for .exr and .npz; '{os.fspath(path)}' is neither")
-        if only is None:
-            variables = [var for var, _, _ in frame.vars]
-            if len(variables) != 1:
-                root, suffix = os.path.splitext(os.fspath(path))
-                raise ArgumentError(
-                    f"'{os.fspath(path)}' holds one AOV and the frame has {', '.join(variables)}; save .exr or .npz, "
-                    f"or hdwarp.writeback.write_template(frame, '{root}.{{aov}}{suffix}')"
-                )
-            only = variables[0]
-        (write_png if kind == "png" else write_jpeg)(frame, path, only, overwrite=overwrite)
-    elif only is not None:
-        raise ArgumentError(f"'{os.fspath(path)}' holds all AOVs; a picture of '{only}' alone is .png or .jpg")
+        if name is None:
+            if len(frame.vars) != 1:
+                raise ArgumentError(f"'{os.fspath(path)}' holds one AOV; name one of {', '.join(var for var, _, _ in frame.vars)}")
+            name = frame.vars[0][0]
+        (write_png if kind == "png" else write_jpeg)(frame, path, name, overwrite=overwrite)
+    elif name is not None:
+        raise ArgumentError(f"'{os.fspath(path)}' holds all AOVs; a picture of '{name}' alone is .png or .jpg")
     elif kind == "exr":
         from hdwarp.writeback.exr import DEFAULT_COMPRESSION, write_exr
 
@@ -51,14 +60,3 @@ def write_frame(
             raise ArgumentError(f"compression='{compression}' is no way to write .npz; there are none, zip")
         write_npz(frame, path, compress=compression == "zip", overwrite=overwrite)
     return Path(path)
-
-
-def write_template(frame: Frame, template: str | os.PathLike[str], *, overwrite: bool = True) -> list[Path]:
-    """Write a frame to the names that a template makes (see `names`): a picture each where it holds ``{aov}``. Returns the files."""
-    output = names.Output(str(frame.stage), frame.product, frame.camera, frame=frame.time)
-    if not names.holds_one_aov(names.template_of(template, output)):
-        (target,) = names.plan(template, [output])
-        return [write_frame(frame, target, overwrite=overwrite)]
-    variables = [var for var, _, _ in frame.vars]
-    targets = names.plan(template, names.with_aovs(output, variables))
-    return [write_frame(frame, target, only=var, overwrite=overwrite) for var, target in zip(variables, targets, strict=True)]

@@ -65,8 +65,9 @@ def encode(frame: Frame, *, compression: str = DEFAULT_COMPRESSION) -> memoryvie
     shared = _shared_header(frame)
     parts = []
     for var, aov, data_type in _unique_names(frame.vars):
-        colour = meta.is_colour(aov, data_type, frame[aov])
-        channels = _channels(frame[aov], aov, data_type, colour)
+        pixels = meta.pixels(frame, var, aov)
+        colour = meta.is_colour(aov, data_type, pixels)
+        channels = _channels(pixels, aov, data_type, colour)
         method = compression if colour or compression in LOSSLESS else "zip"
         header = {
             **shared,
@@ -167,7 +168,7 @@ def _channels(array: np.ndarray, aov: str, data_type: str, colour: bool) -> dict
         planes = _premultiplied_linear(planes)
     if np.issubdtype(planes.dtype, np.integer) or planes.dtype == np.bool_:
         planes = planes.astype(np.int64).astype(np.uint32) if planes.dtype != np.int32 else planes.view(np.uint32)
-    elif "half" in data_type or data_type.endswith("h") or (colour and not data_type):
+    elif "half" in data_type or data_type[-2:] in ("2h", "3h", "4h") or (colour and not data_type):
         planes = _half(planes)
     else:
         planes = planes.astype(np.float32, copy=False)

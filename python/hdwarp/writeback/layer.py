@@ -196,7 +196,7 @@ def _prim(layer: Sdf.Layer, path: str, *, authored: bool) -> Sdf.PrimSpec:
         prim.specifier = Sdf.SpecifierDef
         prim.typeName = "RenderProduct"
         parent = prim.nameParent
-        while parent != layer.pseudoRoot:  # without a type, so that the source's own /Render keeps its
+        while parent:  # without a type, so that the source's own /Render keeps its
             parent.specifier = Sdf.SpecifierDef
             parent = parent.nameParent
     return prim

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from hdwarp.errors import Error
+
 if TYPE_CHECKING:
     from hdwarp.frame import Frame
 
@@ -23,6 +25,12 @@ def is_colour(aov: str, data_type: str, array: np.ndarray) -> bool:
     return (aov in _COLOURS or data_type.startswith("color")) and array.ndim == 3 and array.shape[2] in (3, 4)
 
 
+def pixels(frame: Frame, var: str, aov: str) -> np.ndarray:
+    """The AOV's plane with the channels the var asks for."""
+    conversion = frame.conversions.get(var)
+    return frame[aov] if conversion is None else conversion.apply(frame[aov])
+
+
 def is_integer(array: np.ndarray) -> bool:
     return array.ndim == 2 and (np.issubdtype(array.dtype, np.integer) or array.dtype == np.bool_)
 
@@ -34,13 +42,11 @@ def first_is_colour(frame: Frame) -> bool:
 
 def unit_and_meaning(aov: str) -> tuple[str, str]:
     """From the AOV registry; empty for a name it does not know."""
-    from hdwarp.errors import Error
+    from hdwarp.aovs.registry import aov_spec  # here, for it starts Warp's module: a frame's maker has it loaded already
 
     try:
-        from hdwarp.aovs.registry import aov_spec
-
         spec = aov_spec(aov)
-    except (Error, LookupError, ImportError):  # arrays a caller put into the frame himself
+    except Error:  # arrays a caller put into the frame himself
         return "", ""
     return str(spec.unit or ""), str(spec.meaning or "")
 

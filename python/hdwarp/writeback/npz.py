@@ -24,7 +24,8 @@ from hdwarp.writeback.atomic import writing
 if TYPE_CHECKING:
     from hdwarp.frame import Frame
 
-# Ids and text shrink a hundredfold at little cost, rendered floats to half at 30 times the cost of storing them.
+# Measured on seven AOVs at 640x480 (18.4 MB): all stored 8 ms; ids and text compressed 31 ms, 16.2 MB (the default); all compressed
+# 207 ms at level 1, 7.5 MB, and 390 ms at level 6, 7.3 MB.
 _LEVEL = 1
 
 

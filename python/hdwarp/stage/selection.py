@@ -1,0 +1,84 @@
+"""stage.selection: which product and settings a name, or no name, stands for. Reads UsdRender and cameras, no geometry."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pxr import Sdf, Usd, UsdGeom, UsdRender
+
+from hdwarp.errors import Diagnostics, StageError
+from hdwarp.stage.render_spec import RenderPrims, list_products, made_up_product, product_for_camera, read_render_settings
+from hdwarp.stage.spec import RenderProductSpec, RenderSettingsSpec
+
+DEFAULT_RESOLUTION = (1280, 720)
+
+
+def camera_paths(stage: Usd.Stage) -> list[str]:
+    """Paths of all cameras in path order, those inside native instances included."""
+    return sorted(str(prim.GetPath()) for prim in stage.Traverse(Usd.TraverseInstanceProxies()) if prim.IsA(UsdGeom.Camera))
+
+
+def camera_aspect(stage: Usd.Stage, path: str) -> float:
+    """Width over height of a camera's aperture; 16 / 9 where it has none."""
+    camera = UsdGeom.Camera(stage.GetPrimAtPath(path))
+    horizontal, vertical = (camera.GetHorizontalApertureAttr().Get(), camera.GetVerticalApertureAttr().Get()) if camera else (0.0, 0.0)
+    return horizontal / vertical if horizontal > 0.0 and vertical > 0.0 else 16.0 / 9.0
+
+
+def settings_products(stage: Usd.Stage, settings: object, found: RenderPrims) -> list[str]:
+    """Paths of the products of the settings asked for, else of all of the stage. Raises StageError for what is no RenderSettings."""
+    if settings is None:
+        return list_products(stage, found=found)
+    prim = stage.GetPrimAtPath(str(settings)) if Sdf.Path.IsValidPathString(str(settings)) else None
+    if not prim or not prim.IsA(UsdRender.Settings):
+        raise StageError(settings, "no RenderSettings prim is there; mend the path")
+    return [str(path) for path in UsdRender.Settings(prim).GetProductsRel().GetForwardedTargets()]
+
+
+def default_product(
+    stage: Usd.Stage, settings: str | None, time: Usd.TimeCode, diagnostics: Diagnostics, found: RenderPrims
+) -> tuple[RenderProductSpec, RenderSettingsSpec]:
+    """What to render when nothing is named: the settings' first product, else any product, else the first camera in path order, else
+    (camera "") a framed default view."""
+    spec = read_render_settings(stage, path=settings, time=time, diagnostics=diagnostics, found=found)
+    for product in spec.products:
+        if product.camera:
+            return product, spec
+    for path in list_products(stage, found=found):
+        try:
+            spec = read_render_settings(stage, path=settings, product=path, time=time, diagnostics=diagnostics, found=found)
+        except StageError as error:
+            diagnostics.error(error.path, "render-product", f"{error.reason}; the product is not rendered")
+            continue
+        if spec.products[0].camera:
+            return spec.products[0], spec
+    cameras = camera_paths(stage)
+    if cameras:
+        return made_up_product(cameras[0], DEFAULT_RESOLUTION), spec
+    diagnostics.note("/", "default-camera", "the stage has no camera; rendering a framed default view (author a Camera, or name one)")
+    return made_up_product("", DEFAULT_RESOLUTION), spec
+
+
+def product_of(
+    stage: Usd.Stage, path: str, settings: str | None, time: Usd.TimeCode, diagnostics: Diagnostics, found: RenderPrims
+) -> tuple[RenderProductSpec, RenderSettingsSpec]:
+    """Product and settings for the path of a camera or a product."""
+    prim = stage.GetPrimAtPath(path) if Sdf.Path.IsValidPathString(path) and path.startswith("/") else None
+    if not prim:
+        cameras = camera_paths(stage)
+        by_name = [camera for camera in cameras if camera.rsplit("/", 1)[-1] == path]
+        if len(by_name) == 1:  # usdrecord's habit: the camera's name alone
+            return product_of(stage, by_name[0], settings, time, diagnostics, found)
+        raise StageError(path, f"no prim is there; cameras of the stage: {', '.join(cameras[:10]) or 'none'}")
+    if prim.IsA(UsdRender.Product):
+        spec = read_render_settings(stage, path=settings, product=path, time=time, diagnostics=diagnostics, found=found)
+        return spec.products[0], spec
+    if not prim.IsA(UsdGeom.Camera):
+        raise StageError(path, f"expected a Camera or RenderProduct, found type '{prim.GetTypeName() or 'none'}'")
+    product = product_for_camera(stage, path, diagnostics=diagnostics, found=found)
+    if product is None:
+        return made_up_product(path, DEFAULT_RESOLUTION), read_render_settings(
+            stage, path=settings, time=time, diagnostics=Diagnostics(), found=found
+        )
+    spec = read_render_settings(stage, path=settings, product=product.path, time=time, diagnostics=diagnostics, found=found)
+    return replace(product, camera=path), spec

@@ -1,0 +1,216 @@
+"""The command line as a user meets it: files, exit codes, one line an error, nothing half written."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from hdwarp.cli import main
+
+STAGE = """#usda 1.0
+(
+    metersPerUnit = 1
+    upAxis = "Y"
+)
+def Camera "camera"
+{
+    float focalLength = 50
+    float horizontalAperture = 64
+    float verticalAperture = 48
+    float2 clippingRange = (0.1, 100)
+}
+def Sphere "ball"
+{
+    double3 xformOp:translate = (0, 0, -5)
+    uniform token[] xformOpOrder = ["xformOp:translate"]
+}
+"""
+PRODUCTS = """
+def Scope "Render"
+{
+    def RenderSettings "settings"
+    {
+        rel products = [</Render/first>, </Render/second>]
+        rel camera = </camera>
+        uniform int2 resolution = (32, 24)
+    }
+    def RenderProduct "first"
+    {
+        rel orderedVars = [</Render/depth>, </Render/colour>]
+    }
+    def RenderProduct "second"
+    {
+        uniform int2 resolution = (16, 12)
+        rel orderedVars = </Render/colour>
+    }
+    def RenderVar "depth"
+    {
+        uniform token dataType = "float"
+        uniform string sourceName = "distance_to_image_plane"
+    }
+    def RenderVar "colour"
+    {
+        uniform string sourceName = "color"
+    }
+}
+"""
+
+
+@pytest.fixture
+def stage(tmp_path):
+    path = tmp_path / "shot.usda"
+    path.write_text(STAGE)
+    return path
+
+
+@pytest.fixture
+def products(tmp_path):
+    path = tmp_path / "products.usda"
+    path.write_text(STAGE + PRODUCTS)
+    return path
+
+
+def run(*arguments, code: int = 0) -> None:
+    assert main([str(argument) for argument in arguments]) == code
+
+
+def test_a_camera_to_npz(stage, tmp_path):
+    out = tmp_path / "new" / "shot.npz"
+    run("render", stage, "--camera", "/camera", "--resolution", "64x48", "--aov", "color", "--aov", "distance_to_image_plane", "--aov", "primId",
+        "-o", out, "--device", "cpu")  # fmt: skip
+    with np.load(out) as planes:
+        assert planes["color"].shape == (48, 64, 4)
+        assert planes["distance_to_image_plane"][24, 32] == pytest.approx(4.0, abs=1e-3)
+        assert planes["K"][0, 0] == pytest.approx(50.0)
+        assert planes["prim_paths"].tolist() == ["/ball"]
+
+
+def test_every_product_to_its_own_exr(products, tmp_path):
+    run("render", products, "-o", tmp_path / "{product}.exr", "--device", "cpu")
+    assert sorted(path.name for path in tmp_path.glob("*.exr")) == ["first.exr", "second.exr"]
+
+
+def test_positional_output_as_usdrecord_takes_it(stage, tmp_path):
+    run("render", stage, tmp_path / "a.png", "--imageWidth", "64", "--device", "cpu")
+    from PIL import Image
+
+    with Image.open(tmp_path / "a.png") as picture:
+        assert picture.size == (64, 48)
+
+
+def test_a_stage_without_camera_is_framed(tmp_path):
+    path = tmp_path / "bare.usda"
+    path.write_text(STAGE.replace('def Camera "camera"', 'over "camera"'))
+    run("render", path, "-o", tmp_path / "bare.npz", "--resolution", "64x48", "--aov", "primId", "--device", "cpu")
+    with np.load(tmp_path / "bare.npz") as planes:
+        assert (planes["primId"] == 0).sum() > 300
+
+
+def test_files_are_not_overwritten_silently(stage, tmp_path, capsys):
+    out = tmp_path / "a.npz"
+    run("render", stage, "-o", out, "--resolution", "8x8", "--device", "cpu")
+    before = out.read_bytes()
+    run("render", stage, "-o", out, "--resolution", "4x4", "--device", "cpu", code=1)
+    assert "--overwrite" in capsys.readouterr().err
+    assert out.read_bytes() == before
+    run("render", stage, "-o", out, "--resolution", "4x4", "--device", "cpu", "--resume")
+    assert out.read_bytes() == before
+    run("render", stage, "-o", out, "--resolution", "4x4", "--device", "cpu", "--overwrite")
+    assert out.read_bytes() != before
+
+
+def test_several_outputs_into_one_picture_are_refused_with_a_template_that_works(products, tmp_path, capsys):
+    run("render", products, "-o", tmp_path / "one.png", "--device", "cpu", code=2)
+    assert "{aov}" in capsys.readouterr().err
+    assert not list(tmp_path.glob("*.png"))
+
+
+def test_one_broken_product_does_not_stop_the_others(products, tmp_path, capsys):
+    products.write_text(products.read_text().replace("resolution = (16, 12)", "resolution = (0, 12)"))
+    run("render", products, "-o", tmp_path / "{product}.exr", "--device", "cpu", code=3)
+    assert (tmp_path / "first.exr").exists() and not (tmp_path / "second.exr").exists()
+    assert "/Render/second" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["render", "missing.usda", "-o", "{tmp}/a.png"], 1, "missing.usda"),
+        (["render", "{stage}", "--camera", "/ball", "-o", "{tmp}/a.png"], 1, "expected a Camera"),
+        (["render", "{stage}", "--camera", "/nothing", "-o", "{tmp}/a.png"], 1, "/camera"),
+        (["render", "{stage}", "--aov", "colour", "-o", "{tmp}/a.png"], 2, "color"),
+        (["render", "{stage}", "--aov", "motion", "-o", "{tmp}/a.png"], 1, "motion"),
+        (["render", "{stage}", "--resolution", "0x5", "-o", "{tmp}/a.png"], 2, "0 x 5"),
+        (["render", "{stage}", "--resolution", "1000000x1000000", "-o", "{tmp}/a.png"], 2, "1000000"),
+        (["render", "{stage}", "--samples", "8", "-o", "{tmp}/a.png"], 2, "use 4 or 9"),
+        (["render", "{stage}", "--device", "cuda:7", "-o", "{tmp}/a.png"], 2, "cuda:7"),
+        (["render", "{stage}", "--complexity", "high", "-o", "{tmp}/a.png"], 1, "complexity"),
+        (["render", "{stage}", "--jobs", "4", "-o", "{tmp}/a.png"], 1, "--jobs 4"),
+        (["render", "{stage}", "-o", "{tmp}/a.bmp"], 2, ".bmp"),
+        (["render", "{stage}", "-o", "{stage}/a.png"], 1, "a.png"),
+        (["render", "{stage}", "--frames", "1:", "-o", "{tmp}/a.png"], 2, "--frames"),
+        (["render", "{stage}", "--no-such-flag"], 2, "no-such-flag"),
+        (["view", "{stage}"], 1, "not supported yet"),
+        (["import", "robot.xml", "-o", "robot.usda"], 1, "not supported yet"),
+    ],
+)
+def test_errors_are_one_line_with_reason_and_cure(arguments, code, words, stage, tmp_path, capsys):
+    arguments = [argument.format(stage=stage, tmp=tmp_path, aov="{aov}") for argument in arguments]
+    if arguments[0] == "render":
+        arguments += ["--device", "cpu"] if "--device" not in arguments else []
+    run(*arguments, code=code)
+    said = capsys.readouterr()
+    assert words in said.err and "Traceback" not in said.err
+    assert said.out == ""
+    assert not list(tmp_path.glob("*.png")) and not list(tmp_path.glob(".hdwarp*"))
+
+
+def test_json_on_stdout_and_nothing_else(products, tmp_path, capsys):
+    run("render", products, "-o", tmp_path / "{product}.exr", "--device", "cpu", "--json")
+    report = json.loads(capsys.readouterr().out)
+    assert [output["product"] for output in report["outputs"]] == ["/Render/first", "/Render/second"]
+    assert report["failed"] == []
+
+
+def test_a_results_layer_opens_over_the_source(products, tmp_path):
+    from pxr import Usd
+
+    run("render", products, "-o", tmp_path / "{product}.exr", "--results", tmp_path / "results.usda", "--device", "cpu")
+    stage = Usd.Stage.Open(str(tmp_path / "results.usda"))
+    assert stage.GetPrimAtPath("/ball") and stage.GetPrimAtPath("/Render/first")
+    assert not stage.GetCompositionErrors()
+
+
+def test_inspect_prints_cameras_products_and_counts(products, capsys):
+    run("inspect", products, "--json")
+    summary = json.loads(capsys.readouterr().out)
+    assert summary["cameras"][0]["path"] == "/camera"
+    assert summary["renders"][0]["K"][0][0] == pytest.approx(25.0)
+    assert summary["drawn"]["prims"] == 1
+    run("inspect", products)
+    assert "/Render/first" in capsys.readouterr().out
+
+
+def test_check_fails_on_errors_only(stage, tmp_path, capsys):
+    run("check", stage)
+    broken = tmp_path / "broken.usda"
+    broken.write_text(STAGE + 'def Mesh "bad" { int[] faceVertexCounts = [3]\n int[] faceVertexIndices = [0, 1, 9]\n'
+                      "point3f[] points = [(0, 0, 0), (1, 0, 0), (0, 1, 0)] }\n")  # fmt: skip
+    run("check", broken, code=1)
+    assert "/bad" in capsys.readouterr().err
+
+
+def test_frames_of_an_animated_stage(stage, tmp_path):
+    text = stage.read_text().replace(
+        "double3 xformOp:translate = (0, 0, -5)", "double3 xformOp:translate.timeSamples = { 1: (0, 0, -5), 3: (0, 0, -7) }"
+    )
+    stage.write_text(text)
+    run("render", stage, "--frames", "1:3", "--aov", "distance_to_image_plane", "--resolution", "9x9", "-o", tmp_path / "f.####.npz", "--device",
+        "cpu")  # fmt: skip
+    depths = []
+    for frame in (1, 2, 3):
+        with np.load(tmp_path / f"f.{frame:04d}.npz") as planes:
+            depths.append(float(planes["distance_to_image_plane"][4, 4]))
+    assert depths == pytest.approx([4, 5, 6], abs=1e-5)

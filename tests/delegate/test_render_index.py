@@ -1,0 +1,129 @@
+"""The index driven by hand, without a stage, as a Hydra unit test would: rows stay, ids are ranks, only differences are dirty."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from hdwarp.delegate.change_tracker import DirtyBits
+from hdwarp.delegate.render_index import RenderIndex, mesh_key
+from hdwarp.errors import ArgumentError
+from hdwarp.stage.columns import Body, Gprim, GeometryKind, Instancer, Material, MeshGeometry, Primvar, StageColumns
+
+
+def quad(z: float = 0.0, **extra) -> MeshGeometry:
+    points = np.array([(-1, -1, z), (1, -1, z), (1, 1, z), (-1, 1, z)], np.float32)
+    corners = np.array([(0, 1, 2), (0, 2, 3)], np.int32)
+    return MeshGeometry(points, corners, corners, np.zeros(2, np.int32), 1, 4, **extra)
+
+
+def at(*places) -> np.ndarray:
+    transforms = np.tile(np.eye(4), (len(places), 1, 1))
+    transforms[:, :3, 3] = places
+    return transforms
+
+
+def stage(*gprims: Gprim, meshes=(), materials=(), bodies=()) -> StageColumns:
+    return StageColumns(1.0, "Y", None, 24.0, meshes=list(meshes), gprims=list(gprims), materials=list(materials), bodies=list(bodies))
+
+
+def sphere(path: str, *places, **extra) -> Gprim:
+    return Gprim(path, GeometryKind.SPHERE, -1, at(*(places or [(0, 0, 0)])), **extra)
+
+
+def clean(index: RenderIndex) -> None:
+    for table in index.tracker.TABLES:
+        index.tracker.clear(table)
+
+
+def test_ids_are_ranks_in_path_order_whatever_came_first():
+    index = RenderIndex()
+    index.sync(stage(sphere("/b"), sphere("/d")))
+    index.sync(stage(sphere("/d"), sphere("/a"), sphere("/b")))
+    assert index.prim_paths == ["/a", "/b", "/d"]
+    for path, prim_id in (("/a", 0), ("/b", 1), ("/d", 2)):
+        assert index.instances["prim_id"][index.gprim_rows[(path, "")]] == prim_id
+    fresh = RenderIndex()
+    fresh.sync(stage(sphere("/a"), sphere("/b"), sphere("/d")))
+    assert fresh.prim_paths == index.prim_paths
+
+
+def test_rows_stay_when_other_prims_come_and_go():
+    index = RenderIndex()
+    index.sync(stage(sphere("/a"), sphere("/m", (0, 0, 0), (1, 0, 0)), sphere("/z")))
+    kept = index.gprim_rows.run(("/m", ""))
+    counts = index.sync(stage(sphere("/b"), sphere("/m", (0, 0, 0), (1, 0, 0))))
+    assert index.gprim_rows.run(("/m", "")) == kept
+    assert (counts.instances_inserted, counts.instances_removed) == (1, 2)
+    assert index.instance_count == 3
+
+
+def test_only_what_differs_is_dirty():
+    index = RenderIndex()
+    index.sync(stage(*(sphere(f"/s{i}", (i, 0, 0)) for i in range(9))))
+    clean(index)
+    unchanged = index.sync(stage(*(sphere(f"/s{i}", (i, 0, 0)) for i in range(9))))
+    assert index.tracker.is_clean() and unchanged.instances_changed == 0
+    moved = index.sync(stage(*(sphere(f"/s{i}", (i, i == 4, 0)) for i in range(9))))
+    assert moved.instances_changed == 1
+    assert index.tracker.dirty_rows("instances", DirtyBits.TRANSFORM).tolist() == [index.gprim_rows[("/s4", "")]]
+
+
+def test_equal_meshes_are_one_row_and_survive_a_new_read():
+    index = RenderIndex()
+    mesh = Gprim("/m", GeometryKind.MESH, 0, at((0, 0, 0)))
+    index.sync(stage(mesh, meshes=[quad()]))
+    clean(index)
+    counts = index.sync(stage(mesh, meshes=[quad()]))
+    assert counts.meshes_inserted == 0 and index.tracker.is_clean()
+    counts = index.sync(stage(mesh, meshes=[quad(z=1.0)]))
+    assert (counts.meshes_inserted, counts.meshes_removed) == (1, 1)
+    assert len(index.meshes) == 1
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        quad(z=1e-6),
+        quad(face_subset=np.array([0], np.int16)),
+        quad(normals=Primvar("vertex", np.ones((4, 3), np.float32))),
+        quad(primvars={"st": Primvar("vertex", np.ones((4, 2), np.float32))}),
+    ],
+)
+def test_the_key_of_a_mesh_tells_any_difference_that_can_be_seen(other):
+    assert mesh_key(quad()) == mesh_key(quad())
+    assert mesh_key(quad()) != mesh_key(other)
+
+
+def test_the_same_prototype_under_two_instancers_is_two_prims():
+    a, b = Instancer("/A", np.array([7, 9])), Instancer("/B", np.array([1]))
+    index = RenderIndex()
+    index.sync(
+        stage(
+            sphere("/P", (0, 0, 0), (1, 0, 0), instancer=a, instance_ids=np.array([0, 1], np.int32)),
+            sphere("/P", (2, 0, 0), instancer=b, instance_ids=np.array([0], np.int32)),
+        )
+    )
+    assert index.prim_paths == ["/P", "/P"]
+    assert index.instance_ids(0, 1) == (9,)
+    assert index.instance_ids(1, 0) == (1,)
+    assert index.instance_ids(-1, 0) == ()
+
+
+def test_bodies_and_materials_are_ranked_too():
+    index = RenderIndex()
+    materials, bodies = [Material("/m/z"), Material("/m/a")], [Body("/r/2", np.eye(4)), Body("/r/1", np.eye(4))]
+    index.sync(stage(sphere("/s", material=0, body=0), materials=materials, bodies=bodies))
+    assert index.material_paths == ["/m/a", "/m/z"]
+    row = index.gprim_rows[("/s", "")]
+    assert index.material_id[index.instances["material"][row]] == 1
+    assert index.body_paths[index.body_id[index.instances["body"][row]]] == "/r/2"
+
+
+def test_an_id_out_of_range_is_refused_by_name():
+    index = RenderIndex()
+    index.sync(stage(sphere("/a")))
+    assert index.prim_path(-1) is None
+    assert index.prim_path(0) == "/a"
+    with pytest.raises(ArgumentError, match="primId 5"):
+        index.prim_path(5)
