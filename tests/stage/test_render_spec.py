@@ -121,7 +121,7 @@ def test_vars_keep_their_order_and_come_once(stage):
     found = read_product(stage, "/P").render_vars
     assert [var.name for var in found] == ["z", "beauty", "ids"]
     assert (found[0].data_type, found[0].source_name, found[0].source_type) == ("float", "cameraDepth", "raw")
-    assert (found[1].data_type, found[1].path) == ("color3f", "/Render/Vars/beauty")
+    assert (found[1].data_type, found[1].path) == ("", "/Render/Vars/beauty")
 
 
 def test_namespaced_settings(stage):

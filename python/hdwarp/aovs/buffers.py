@@ -43,10 +43,10 @@ def flat_pixels(spec: AovSpec, array: wp.array, device: wp.Device) -> wp.array:
     return array.flatten() if array.ndim > 1 else array
 
 
-def flat_scalars(array: wp.array, scalar: type) -> wp.array:
-    """A one-dimensional array of vectors seen as its components; the memory is shared."""
-    length = getattr(array.dtype, "_length_", 1)
-    return array if length == 1 else _alias(array, scalar, array.size * length)
+def flat_scalars(array: wp.array) -> wp.array:
+    """A one-dimensional array of vectors or matrices seen as its numbers; the memory is shared."""
+    size = wp.types.type_size(array.dtype)
+    return array if size == 1 else _alias(array, array.dtype._wp_scalar_type_, array.size * size)
 
 
 def _alias(array: wp.array, dtype: type, size: int) -> wp.array:

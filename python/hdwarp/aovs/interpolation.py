@@ -7,15 +7,15 @@ import functools
 import warp as wp
 
 from hdwarp.aovs.pixel_runs import block_count, lane_options, pixel_run, visible_instance
-from hdwarp.aovs.resolve_kernels import world_normal
-from hdwarp.tables.structs import NONE, UNIFORM, VERTEX, InstanceColumns, MeshColumns, PrimvarColumns, ViewRow, Visibility
+from hdwarp.tables.structs import FACE_VARYING, NONE, UNIFORM, VERTEX, InstanceColumns, MeshColumns, PrimvarColumns, ViewRow, Visibility
 
 _SHORTEST = 1.0e-30  # squared length of an interpolated normal below which it is no direction
+_NONE_ABOVE = 2147483647
 
 
 @functools.cache
 def primvar_kernel(lanes: int) -> wp.Kernel:
-    """A primvar at each hit. ``out`` is flat: ``primvar.width`` numbers a pixel."""
+    """A primvar at each hit. Vector arrays come flat: loads of single numbers are what becomes SIMD gathers."""
     LANES, BLOCKS = lanes, block_count(lanes)
     ints = wp.types.vector(length=lanes, dtype=wp.int32)
     floats = wp.types.vector(length=lanes, dtype=wp.float32)
@@ -29,13 +29,15 @@ def primvar_kernel(lanes: int) -> wp.Kernel:
         jobs: wp.int32,
         rows: wp.int32,
         meshes: MeshColumns,
+        triangle_points: wp.array[wp.int32],  # MeshColumns.triangle_points and .triangle_corners, flat
+        triangle_corners: wp.array[wp.int32],
         instances: InstanceColumns,
         visibility: Visibility,
-        barycentric: wp.array[wp.vec2f],
+        barycentric: wp.array[wp.float32],  # flat, two a pixel
         primvar: PrimvarColumns,
         missing: wp.float32,  # where the surface has no such primvar
         clear: wp.vec4f,  # where nothing is seen
-        out: wp.array[wp.float32],
+        out: wp.array[wp.float32],  # flat, `primvar.width` a pixel
     ):
         job = first + wp.tid() * step
         if job >= count:
@@ -43,79 +45,89 @@ def primvar_kernel(lanes: int) -> wp.Kernel:
         run = pixel_run(views, job, LANES, BLOCKS, jobs, rows)
         if run.blocks == 0:
             return
+        width = primvar.width
+        row = ints()
+        triangle = ints()
+        kind = ints()  # interpolation
+        start = ints()  # of the mesh's rows in `values`; of a constant, its row; -1 missing
+        indices = ints()
+        number_a, number_b, number_c = ints(), ints(), ints()  # faces, points or corners, then rows in `values`
+        value = floats()
+        w0, w1, w2 = floats(), floats(), floats()
         for block in range(run.blocks):
             at = run.record + block * LANES
             pixel = run.output + block * LANES
             low = wp.max(run.left - run.x - block * LANES, 0)
             high = wp.min(run.right - run.x - block * LANES, LANES)
-            row = ints()
-            row_a, row_b, row_c = ints(), ints(), ints()  # rows in primvar.values; -1 missing, -2 nothing seen
-            w0, w1, w2 = floats(), floats(), floats()
+            lowest, highest = wp.int32(_NONE_ABOVE), wp.int32(-1)
             for lane in range(LANES):
                 i = visible_instance(visibility, at, lane, low, high)
                 row[lane] = i
-                row_a[lane] = wp.where(i >= 0, -1, -2)
-                w0[lane] = 1.0
-            start = wp.int32(0)
-            while start < LANES:  # a stretch of lanes that see the same instance or nothing
-                current = row[start]
-                end = start + 1
-                while end < LANES and (row[wp.min(end, LANES - 1)] == current or row[wp.min(end, LANES - 1)] < 0):
-                    end += 1
-                if current >= 0:
-                    mesh = instances.geometry[current]
-                    interpolation = wp.int32(NONE)
-                    if mesh >= 0:
-                        interpolation = primvar.mesh_interpolation[mesh]
-                    if interpolation == NONE:
-                        constant = primvar.instance_values[current]
-                        for lane in range(start, end):
-                            row_a[lane] = wp.where(row[lane] >= 0, constant, -2)
-                    else:
-                        triangle_start = meshes.triangle_start[mesh]
-                        own_slot = visibility.slot[at + start]
-                        indices = primvar.mesh_indices[mesh]
-                        values = primvar.mesh_values[mesh]
-                        for lane in range(start, end):
-                            slot = wp.where(row[lane] >= 0, visibility.slot[at + lane], own_slot)
-                            triangle = triangle_start + meshes.slot_triangle[slot]
-                            a, b, c = wp.int32(0), wp.int32(0), wp.int32(0)
-                            if interpolation == UNIFORM:
-                                a = meshes.triangle_face[triangle]
-                                b = a
-                                c = a
-                            elif interpolation == VERTEX:
-                                a = meshes.triangle_points[triangle][0]
-                                b = meshes.triangle_points[triangle][1]
-                                c = meshes.triangle_points[triangle][2]
-                            else:
-                                a = meshes.triangle_corners[triangle][0]
-                                b = meshes.triangle_corners[triangle][1]
-                                c = meshes.triangle_corners[triangle][2]
-                            if indices >= 0:
-                                a = primvar.indices[indices + a]
-                                b = primvar.indices[indices + b]
-                                c = primvar.indices[indices + c]
-                            row_a[lane] = wp.where(row[lane] >= 0, values + a, -2)
-                            row_b[lane] = values + b
-                            row_c[lane] = values + c
-                        if interpolation != UNIFORM:
-                            for lane in range(start, end):
-                                pair = barycentric[pixel + wp.clamp(lane, low, high - 1)]
-                                w0[lane] = pair[0]
-                                w1[lane] = pair[1]
-                                w2[lane] = 1.0 - pair[0] - pair[1]
-                start = end
-            width = primvar.width
-            for component in range(width):
+                highest = wp.max(highest, i)
+                lowest = wp.min(lowest, wp.where(i < 0, _NONE_ABOVE, i))
+            kinds, indexed = wp.int32(0), wp.int32(0)
+            if highest >= 0:
                 for lane in range(LANES):
-                    a = wp.max(row_a[lane], 0)
-                    mean = w0[lane] * primvar.values[a * width + component]
-                    if interpolated != 0:
-                        rest = w1[lane] * primvar.values[row_b[lane] * width + component]
-                        mean = mean + rest + w2[lane] * primvar.values[row_c[lane] * width + component]
-                    mean = wp.where(row_a[lane] == -1, missing, mean)
-                    value[lane] = wp.where(row_a[lane] == -2, clear[component], mean)
+                    i = wp.max(row[lane], 0)
+                    mesh = wp.where(row[lane] >= 0, instances.geometry[i], -1)
+                    m = wp.max(mesh, 0)
+                    k = wp.where(mesh >= 0, primvar.mesh_interpolation[m], NONE)
+                    kind[lane] = k
+                    kinds = kinds | (1 << k)
+                    start[lane] = wp.where(k == NONE, primvar.instance_values[i], primvar.mesh_values[m])
+                    indices[lane] = wp.where(k == NONE, -1, primvar.mesh_indices[m])
+                    indexed = wp.max(indexed, indices[lane] + 1)
+                    slot = wp.where(k == NONE, 0, visibility.slot[at + lane])
+                    triangle[lane] = wp.where(k == NONE, 0, meshes.triangle_start[m] + meshes.slot_triangle[slot])
+                    number_a[lane] = 0
+                    number_b[lane] = 0
+                    number_c[lane] = 0
+                if (kinds & (1 << UNIFORM)) != 0:
+                    for lane in range(LANES):
+                        face = wp.where(kind[lane] == UNIFORM, meshes.triangle_face[triangle[lane]], 0)
+                        number_a[lane] = face
+                        number_b[lane] = face
+                        number_c[lane] = face
+                if (kinds & (1 << VERTEX)) != 0:
+                    for lane in range(LANES):
+                        own = kind[lane] == VERTEX
+                        number_a[lane] = wp.where(own, triangle_points[3 * triangle[lane]], number_a[lane])
+                        number_b[lane] = wp.where(own, triangle_points[3 * triangle[lane] + 1], number_b[lane])
+                        number_c[lane] = wp.where(own, triangle_points[3 * triangle[lane] + 2], number_c[lane])
+                if (kinds & (1 << FACE_VARYING)) != 0:
+                    for lane in range(LANES):
+                        own = kind[lane] == FACE_VARYING
+                        number_a[lane] = wp.where(own, triangle_corners[3 * triangle[lane]], number_a[lane])
+                        number_b[lane] = wp.where(own, triangle_corners[3 * triangle[lane] + 1], number_b[lane])
+                        number_c[lane] = wp.where(own, triangle_corners[3 * triangle[lane] + 2], number_c[lane])
+                if indexed != 0:
+                    for lane in range(LANES):
+                        own = indices[lane] >= 0
+                        number_a[lane] = wp.where(own, primvar.indices[wp.where(own, indices[lane] + number_a[lane], 0)], number_a[lane])
+                        number_b[lane] = wp.where(own, primvar.indices[wp.where(own, indices[lane] + number_b[lane], 0)], number_b[lane])
+                        number_c[lane] = wp.where(own, primvar.indices[wp.where(own, indices[lane] + number_c[lane], 0)], number_c[lane])
+                for lane in range(LANES):
+                    here = pixel + wp.clamp(lane, low, high - 1)
+                    varies = kind[lane] == VERTEX or kind[lane] == FACE_VARYING
+                    a, b = barycentric[2 * here], barycentric[2 * here + 1]
+                    w0[lane] = wp.where(varies, a, 1.0)
+                    w1[lane] = wp.where(varies, b, 0.0)
+                    w2[lane] = wp.where(varies, 1.0 - a - b, 0.0)
+                    base = wp.max(start[lane], 0)
+                    number_a[lane] = (base + number_a[lane]) * width
+                    number_b[lane] = (base + number_b[lane]) * width
+                    number_c[lane] = (base + number_c[lane]) * width
+            for component in range(width):
+                if highest >= 0:
+                    for lane in range(LANES):
+                        of_a = primvar.values[number_a[lane] + component]
+                        of_b = primvar.values[number_b[lane] + component]
+                        of_c = primvar.values[number_c[lane] + component]
+                        mean = of_a * w0[lane] + of_b * w1[lane] + of_c * w2[lane]
+                        mean = wp.where(w0[lane] == 1.0, of_a, mean)
+                        value[lane] = wp.where(start[lane] < 0, missing, mean)
+                for lane in range(LANES):
+                    value[lane] = wp.where(row[lane] < 0, clear[component], value[lane])
                 for lane in range(LANES):
                     if lane >= low and lane < high:
                         out[(pixel + lane) * width + component] = value[lane]
@@ -127,6 +139,8 @@ def primvar_kernel(lanes: int) -> wp.Kernel:
 def normals_kernel(lanes: int) -> wp.Kernel:
     """Shading normals: interpolated object-space normals turned into the world, the geometric normal where there is none."""
     LANES, BLOCKS = lanes, block_count(lanes)
+    ints = wp.types.vector(length=lanes, dtype=wp.int32)
+    floats = wp.types.vector(length=lanes, dtype=wp.float32)
 
     @wp.kernel(enable_backward=False, module="unique", module_options=lane_options(lanes))
     def normals(
@@ -136,10 +150,10 @@ def normals_kernel(lanes: int) -> wp.Kernel:
         views: wp.array[ViewRow],
         jobs: wp.int32,
         rows: wp.int32,
-        instances: InstanceColumns,
+        object_from_world: wp.array[wp.float32],  # of the instances, flat
         visibility: Visibility,
-        geometric: wp.array[wp.vec3f],
-        smooth: wp.array[wp.vec3f],  # object space, not unit; null where no mesh has normals
+        geometric: wp.array[wp.float32],  # flat, three a pixel
+        smooth: wp.array[wp.float32],  # object space, not unit, flat; null where no mesh has normals
         clear: wp.vec3f,
         clear_eye: wp.vec3f,
         normal: wp.array[wp.vec3f],
@@ -151,27 +165,52 @@ def normals_kernel(lanes: int) -> wp.Kernel:
         run = pixel_run(views, job, LANES, BLOCKS, jobs, rows)
         if run.blocks == 0:
             return
-        view = views[run.view]
+        right, up, back = views[run.view].right, views[run.view].up, views[run.view].back
+        row = ints()
+        x, y, z = floats(), floats(), floats()
+        p, q, r = floats(), floats(), floats()
         for block in range(run.blocks):
             at = run.record + block * LANES
             pixel = run.output + block * LANES
             low = wp.max(run.left - run.x - block * LANES, 0)
             high = wp.min(run.right - run.x - block * LANES, LANES)
             for lane in range(LANES):
-                if lane >= low and lane < high:
-                    i = visible_instance(visibility, at, lane, low, high)
-                    n = geometric[pixel + lane]
-                    if smooth:
-                        own = smooth[pixel + lane]
-                        turned = world_normal(instances.object_from_world[wp.max(i, 0)], own)
-                        usable = wp.dot(own, own) > _SHORTEST
-                        n = wp.vec3f(
-                            wp.where(usable, turned[0], n[0]), wp.where(usable, turned[1], n[1]), wp.where(usable, turned[2], n[2])
-                        )
-                    if normal:
-                        normal[pixel + lane] = wp.where(i >= 0, n, clear)
-                    if normal_eye:
-                        turned_eye = wp.vec3f(wp.dot(view.right, n), wp.dot(view.up, n), wp.dot(view.back, n))
-                        normal_eye[pixel + lane] = wp.where(i >= 0, turned_eye, clear_eye)
+                row[lane] = visible_instance(visibility, at, lane, low, high)
+                here = 3 * (pixel + wp.clamp(lane, low, high - 1))
+                x[lane] = geometric[here]
+                y[lane] = geometric[here + 1]
+                z[lane] = geometric[here + 2]
+            if smooth:
+                for lane in range(LANES):
+                    here = 3 * (pixel + wp.clamp(lane, low, high - 1))
+                    a, b, c = smooth[here], smooth[here + 1], smooth[here + 2]
+                    m = 9 * wp.max(row[lane], 0)
+                    nx = object_from_world[m] * a + object_from_world[m + 3] * b + object_from_world[m + 6] * c
+                    ny = object_from_world[m + 1] * a + object_from_world[m + 4] * b + object_from_world[m + 7] * c
+                    nz = object_from_world[m + 2] * a + object_from_world[m + 5] * b + object_from_world[m + 8] * c
+                    usable = a * a + b * b + c * c > _SHORTEST
+                    unit = 1.0 / wp.sqrt(nx * nx + ny * ny + nz * nz)
+                    x[lane] = wp.where(usable, nx * unit, x[lane])
+                    y[lane] = wp.where(usable, ny * unit, y[lane])
+                    z[lane] = wp.where(usable, nz * unit, z[lane])
+            if normal:
+                for lane in range(LANES):
+                    p[lane] = wp.where(row[lane] >= 0, x[lane], clear[0])
+                    q[lane] = wp.where(row[lane] >= 0, y[lane], clear[1])
+                    r[lane] = wp.where(row[lane] >= 0, z[lane], clear[2])
+                for lane in range(LANES):
+                    if lane >= low and lane < high:
+                        normal[pixel + lane] = wp.vec3f(p[lane], q[lane], r[lane])
+            if normal_eye:
+                for lane in range(LANES):
+                    across = right[0] * x[lane] + right[1] * y[lane] + right[2] * z[lane]
+                    upward = up[0] * x[lane] + up[1] * y[lane] + up[2] * z[lane]
+                    backward = back[0] * x[lane] + back[1] * y[lane] + back[2] * z[lane]
+                    p[lane] = wp.where(row[lane] >= 0, across, clear_eye[0])
+                    q[lane] = wp.where(row[lane] >= 0, upward, clear_eye[1])
+                    r[lane] = wp.where(row[lane] >= 0, backward, clear_eye[2])
+                for lane in range(LANES):
+                    if lane >= low and lane < high:
+                        normal_eye[pixel + lane] = wp.vec3f(p[lane], q[lane], r[lane])
 
     return normals

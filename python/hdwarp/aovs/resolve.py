@@ -127,6 +127,13 @@ class ResolvePlan:
         self._keep.append(array)
         return array
 
+    def _scalars(self, array: wp.array | None) -> wp.array | None:
+        """An array of vectors as its numbers, the memory shared."""
+        if array is None:
+            return None
+        self._keep.append(flat_scalars(array))
+        return self._keep[-1]
+
     def _plan(
         self,
         meshes: MeshColumns,
@@ -167,11 +174,10 @@ class ResolvePlan:
             self._add(ids_kernel(self._lanes), [meshes, instances, materials, visibility, clears, ids])
 
         def interpolate(columns: PrimvarColumns, out: wp.array, missing: float, clear: tuple[float, ...]) -> None:
-            scalars = flat_scalars(out, wp.float32)
-            self._keep.append(scalars)
             padded = wp.vec4f(*clear, *[0.0] * (4 - len(clear)))
-            arguments = [meshes, instances, visibility, geometry.barycentric, columns, missing, padded, scalars]
-            self._add(primvar_kernel(self._lanes), arguments)
+            points, corners = self._scalars(meshes.triangle_points), self._scalars(meshes.triangle_corners)
+            surface = [meshes, points, corners, instances, visibility, self._scalars(geometry.barycentric)]
+            self._add(primvar_kernel(self._lanes), [*surface, columns, missing, padded, self._scalars(out)])
 
         for name in interpolated:
             interpolate(primvars[primvar_name(name)], asked[name], 0.0, self._clear_of(name))
@@ -184,8 +190,9 @@ class ResolvePlan:
             if normal is None and lit:
                 normal = self._scratch(wp.vec3f)
             clears = [wp.vec3f(*self._clear_of("normal")), wp.vec3f(*self._clear_of("Neye"))]
-            arguments = [instances, visibility, geometry.normal, smooth_plane, *clears, normal, asked.get("Neye")]
-            self._add(normals_kernel(self._lanes), arguments)
+            planes = [self._scalars(geometry.normal), self._scalars(smooth_plane)]
+            turn = self._scalars(instances.object_from_world)
+            self._add(normals_kernel(self._lanes), [turn, visibility, *planes, *clears, normal, asked.get("Neye")])
         if coloured:
             display_plane = None
             if display is not None:
@@ -194,14 +201,15 @@ class ResolvePlan:
             self._colour(materials, visibility, ids.material_row, normal if lit else None, display_plane)
 
     def _geometry(self, meshes: MeshColumns, instances: InstanceColumns, visibility: Visibility, planes: GeometryPlanes) -> None:
-        vertices = flat_scalars(meshes.leaf_vertices, wp.float32)
-        self._keep.append(vertices)
+        vertices = self._scalars(meshes.leaf_vertices)
         clears = GeometryClears()
         for name, member in _GEOMETRY.items():
             values = self._clear_of(name)
             make = {1: float, 2: wp.vec2f, 3: wp.vec3f}[len(values)]
             setattr(clears, member, make(*values))
-        self._add(geometry_kernel(self._lanes), [vertices, instances, visibility, clears, planes])
+        self._add(
+            geometry_kernel(self._lanes), [vertices, self._scalars(instances.object_from_world), instances, visibility, clears, planes]
+        )
 
     def _colour(
         self, materials: MaterialColumns, visibility: Visibility, material_row: wp.array, normal: wp.array | None, display: wp.array | None
@@ -212,9 +220,9 @@ class ResolvePlan:
             setattr(clears, name, wp.vec4ub(*map(int, values)) if name == "rgba8" else wp.vec4f(*values))
             if name in self._flat:
                 setattr(planes, name, self._flat[name])
-        tables = srgb_tables(self.device)
-        arguments = [visibility, materials, material_row, normal, display, tables, clears, planes]
-        self._add(colour_kernel(self._lanes), arguments)
+        colours = [materials.uses_display_color, self._scalars(materials.diffuse_color), self._scalars(materials.emissive_color)]
+        surface = [material_row, self._scalars(normal), self._scalars(display)]
+        self._add(colour_kernel(self._lanes), [visibility, *colours, *surface, srgb_tables(self.device), clears, planes])
 
     def _add(self, kernel: wp.Kernel, arguments: list) -> None:
         self._launches.append((kernel, [*self._where, *arguments]))

@@ -12,6 +12,7 @@ from hdwarp.tables.structs import CUBE, MESH, SPHERE, InstanceColumns, MaterialC
 _OUTSIDE = 1.0e-4  # weights below minus this: the ray passes the triangle's edge; the hit is drawn onto it
 _NONE_ABOVE = 2147483647
 _PI = 3.14159265358979
+_HAS_EYE = "eye" in ViewRow.vars
 
 
 @wp.struct
@@ -80,8 +81,10 @@ def planar_scale(near: wp.float64, far: wp.float64) -> wp.float64:
 
 @wp.func
 def nearest_root(entry: wp.float64, leave: wp.float64, seen: wp.float64) -> wp.float64:
-    """The crossing of a closed surface that the record means: the clip range may have taken the first."""
-    return wp.where(wp.abs(entry - seen) <= wp.abs(leave - seen), entry, leave)
+    """The crossing of a closed surface that the record means: the second where the near plane took the first. Where the record is too
+    coarse to tell, the first."""
+    blur = wp.abs(seen) * wp.float64(4.0e-5) + (leave - entry) * wp.float64(1.0e-2)
+    return wp.where(entry >= seen - blur, entry, leave)
 
 
 @wp.func
@@ -106,7 +109,11 @@ def reciprocal(value: wp.float64) -> wp.float64:
 
 @wp.func
 def camera_position(view: ViewRow) -> wp.vec3d:
-    return view.origin
+    """Where the camera stands. In a parallel view the row's own origin belongs to pixel (0, 0)."""
+    if _HAS_EYE:
+        return view.eye
+    else:
+        return view.origin
 
 
 @wp.func
@@ -161,6 +168,7 @@ def geometry_kernel(lanes: int) -> wp.Kernel:
         jobs: wp.int32,
         rows: wp.int32,
         vertices: wp.array[wp.float32],  # MeshColumns.leaf_vertices, flat: (leaf, corner, axis, lane)
+        turn: wp.array[wp.float32],  # InstanceColumns.object_from_world, flat; its transpose turns normals, and keeps a mirrored outside
         instances: InstanceColumns,
         visibility: Visibility,
         clear: GeometryClears,
@@ -326,11 +334,11 @@ def geometry_kernel(lanes: int) -> wp.Kernel:
                     leave = wp.where(mz + ez < leave, mz + ez, leave)
                     recorded = seen_distance(visibility.key[at + lane], view.orthographic)
                     distance = nearest_root(entry, leave, recorded)
-                    through_x = distance == mx - ex or distance == mx + ex
-                    through_y = (distance == my - ey or distance == my + ey) and not through_x
                     qx = wp.float32(ox[lane] + distance * dx[lane])
                     qy = wp.float32(oy[lane] + distance * dy[lane])
                     qz = wp.float32(oz[lane] + distance * dz[lane])
+                    through_x = wp.abs(qx) >= wp.abs(qy) and wp.abs(qx) >= wp.abs(qz)
+                    through_y = wp.abs(qy) >= wp.abs(qz) and not through_x
                     across = wp.where(through_x, qy, wp.where(through_y, qz, qx))
                     along = wp.where(through_x, qz, wp.where(through_y, qx, qy))
                     mine = kind[lane] == CUBE
@@ -409,18 +417,11 @@ def geometry_kernel(lanes: int) -> wp.Kernel:
                         )
                         out.barycentric[pixel + lane] = pair
             if out.normal:
-                if lowest == highest:
-                    m = instances.object_from_world[highest]
-                    for lane in range(LANES):
-                        x[lane] = m[0, 0] * nx[lane] + m[1, 0] * ny[lane] + m[2, 0] * nz[lane]
-                        y[lane] = m[0, 1] * nx[lane] + m[1, 1] * ny[lane] + m[2, 1] * nz[lane]
-                        z[lane] = m[0, 2] * nx[lane] + m[1, 2] * ny[lane] + m[2, 2] * nz[lane]
-                elif highest >= 0:
-                    for lane in range(LANES):
-                        turned = wp.transpose(instances.object_from_world[wp.max(row[lane], 0)]) * wp.vec3f(nx[lane], ny[lane], nz[lane])
-                        x[lane] = turned[0]
-                        y[lane] = turned[1]
-                        z[lane] = turned[2]
+                for lane in range(LANES):
+                    m = 9 * wp.max(row[lane], 0)
+                    x[lane] = turn[m] * nx[lane] + turn[m + 3] * ny[lane] + turn[m + 6] * nz[lane]
+                    y[lane] = turn[m + 1] * nx[lane] + turn[m + 4] * ny[lane] + turn[m + 7] * nz[lane]
+                    z[lane] = turn[m + 2] * nx[lane] + turn[m + 5] * ny[lane] + turn[m + 8] * nz[lane]
                 for lane in range(LANES):
                     unit = 1.0 / wp.sqrt(x[lane] * x[lane] + y[lane] * y[lane] + z[lane] * z[lane])
                     x[lane] = wp.where(row[lane] >= 0, x[lane] * unit, clear.normal[0])

@@ -7,8 +7,8 @@ import functools
 import warp as wp
 
 from hdwarp.aovs.pixel_runs import block_count, lane_options, pixel_run, visible_instance, world_ray
-from hdwarp.shade.encode import SrgbTables, rgba_bytes
-from hdwarp.tables.structs import MaterialColumns, ViewRow, Visibility
+from hdwarp.shade.encode import SrgbTables, rgba_bytes, srgb_byte
+from hdwarp.tables.structs import ViewRow, Visibility
 
 GREY = 0.5  # base colour of surfaces with neither material nor displayColor, as in hdEmbree
 
@@ -36,7 +36,7 @@ def colour_kernel(lanes: int) -> wp.Kernel:
     """color = exposure * (base * |N . V| + emissive), alpha 1.
 
     base: the material's diffuse colour; the displayColor primvar where the material says so or where there is no material, else grey.
-    N is the shading normal, V points to the camera.
+    N is the shading normal, V points to the camera. Vector arrays that are read come flat, as SIMD gathers want them.
     """
     LANES, BLOCKS = lanes, block_count(lanes)
     floats = wp.types.vector(length=lanes, dtype=wp.float32)
@@ -51,10 +51,12 @@ def colour_kernel(lanes: int) -> wp.Kernel:
         jobs: wp.int32,
         rows: wp.int32,
         visibility: Visibility,
-        materials: MaterialColumns,
+        uses_display_color: wp.array[wp.int32],
+        diffuse_color: wp.array[wp.float32],
+        emissive_color: wp.array[wp.float32],
         material_row: wp.array[wp.int32],
-        normal: wp.array[wp.vec3f],  # null: no light asked for
-        display_color: wp.array[wp.vec3f],  # null where the scene has none
+        normal: wp.array[wp.float32],  # null: no light asked for
+        display_color: wp.array[wp.float32],  # null where the scene has none
         srgb: SrgbTables,
         clear: ColourClears,
         out: ColourPlanes,
@@ -65,59 +67,79 @@ def colour_kernel(lanes: int) -> wp.Kernel:
         run = pixel_run(views, job, LANES, BLOCKS, jobs, rows)
         if run.blocks == 0:
             return
-        view = views[run.view]
-        ray = world_ray(view, run.y)
+        ray = world_ray(views[run.view], run.y)
+        exposure = views[run.view].exposure
+        ahead = wp.vec3f(ray.direction_dx)
+        hit = ints()
+        material = ints()
+        red, green, blue, alpha = floats(), floats(), floats(), floats()
+        byte_r, byte_g, byte_b = ints(), ints(), ints()
         for block in range(run.blocks):
             at = run.record + block * LANES
             pixel = run.output + block * LANES
             low = wp.max(run.left - run.x - block * LANES, 0)
             high = wp.min(run.right - run.x - block * LANES, LANES)
-            hit = ints()
-            red, green, blue = floats(), floats(), floats()
             for lane in range(LANES):
-                i = visible_instance(visibility, at, lane, low, high)
-                hit[lane] = wp.where(i >= 0, 1, 0)
-                here = pixel + wp.clamp(lane, low, high - 1)
-                material = material_row[here]
-                m = wp.max(material, 0)
-                base = materials.diffuse_color[m]
-                displayed = wp.vec3f(GREY)
-                if display_color:
-                    displayed = display_color[here]
-                own = material >= 0 and materials.uses_display_color[m] == 0
-                red[lane] = wp.where(own, base[0], displayed[0])
-                green[lane] = wp.where(own, base[1], displayed[1])
-                blue[lane] = wp.where(own, base[2], displayed[2])
+                hit[lane] = wp.where(visible_instance(visibility, at, lane, low, high) >= 0, 1, 0)
+                material[lane] = material_row[pixel + wp.clamp(lane, low, high - 1)]
+                red[lane] = GREY
+                green[lane] = GREY
+                blue[lane] = GREY
+            if display_color:
+                for lane in range(LANES):
+                    here = 3 * (pixel + wp.clamp(lane, low, high - 1))
+                    red[lane] = display_color[here]
+                    green[lane] = display_color[here + 1]
+                    blue[lane] = display_color[here + 2]
+            for lane in range(LANES):
+                m = wp.max(material[lane], 0)
+                own = material[lane] >= 0 and uses_display_color[m] == 0
+                red[lane] = wp.where(own, diffuse_color[3 * m], red[lane])
+                green[lane] = wp.where(own, diffuse_color[3 * m + 1], green[lane])
+                blue[lane] = wp.where(own, diffuse_color[3 * m + 2], blue[lane])
+                alpha[lane] = 1.0
             if out.albedo:
                 for lane in range(LANES):
                     if lane >= low and lane < high:
-                        base_colour = wp.vec4f(red[lane], green[lane], blue[lane], 1.0)
-                        out.albedo[pixel + lane] = wp.where(hit[lane] != 0, base_colour, clear.albedo)
+                        out.albedo[pixel + lane] = wp.vec4f(
+                            wp.where(hit[lane] != 0, red[lane], clear.albedo[0]),
+                            wp.where(hit[lane] != 0, green[lane], clear.albedo[1]),
+                            wp.where(hit[lane] != 0, blue[lane], clear.albedo[2]),
+                            wp.where(hit[lane] != 0, 1.0, clear.albedo[3]),
+                        )
             if normal:
                 start = wp.vec3f(ray.direction + ray.direction_dx * wp.float64(run.x + block * LANES))
-                ahead = wp.vec3f(ray.direction_dx)
                 for lane in range(LANES):
-                    here = pixel + wp.clamp(lane, low, high - 1)
-                    material = material_row[here]
-                    glow = materials.emissive_color[wp.max(material, 0)]
-                    emits = wp.where(material >= 0, view.exposure, 0.0)
+                    m = wp.max(material[lane], 0)
+                    emits = wp.where(material[lane] >= 0, exposure, 0.0)
                     s = float(lane)
                     dx, dy, dz = start[0] + ahead[0] * s, start[1] + ahead[1] * s, start[2] + ahead[2] * s
-                    n = normal[here]
-                    facing = wp.abs(n[0] * dx + n[1] * dy + n[2] * dz) / wp.sqrt(dx * dx + dy * dy + dz * dz) * view.exposure
-                    red[lane] = red[lane] * facing + glow[0] * emits
-                    green[lane] = green[lane] * facing + glow[1] * emits
-                    blue[lane] = blue[lane] * facing + glow[2] * emits
-                if out.color:
-                    for lane in range(LANES):
-                        if lane >= low and lane < high:
-                            lit = wp.vec4f(red[lane], green[lane], blue[lane], 1.0)
-                            out.color[pixel + lane] = wp.where(hit[lane] != 0, lit, clear.color)
+                    here = 3 * (pixel + wp.clamp(lane, low, high - 1))
+                    along = normal[here] * dx + normal[here + 1] * dy + normal[here + 2] * dz
+                    facing = wp.abs(along) / wp.sqrt(dx * dx + dy * dy + dz * dz) * exposure
+                    red[lane] = red[lane] * facing + emissive_color[3 * m] * emits
+                    green[lane] = green[lane] * facing + emissive_color[3 * m + 1] * emits
+                    blue[lane] = blue[lane] * facing + emissive_color[3 * m + 2] * emits
                 if out.rgba8:
                     for lane in range(LANES):
+                        byte_r[lane] = wp.where(hit[lane] != 0, srgb_byte(red[lane], srgb), wp.int32(clear.rgba8[0]))
+                        byte_g[lane] = wp.where(hit[lane] != 0, srgb_byte(green[lane], srgb), wp.int32(clear.rgba8[1]))
+                        byte_b[lane] = wp.where(hit[lane] != 0, srgb_byte(blue[lane], srgb), wp.int32(clear.rgba8[2]))
+                    for lane in range(LANES):
                         if lane >= low and lane < high:
-                            encoded = rgba_bytes(wp.vec4f(red[lane], green[lane], blue[lane], 1.0), srgb)
-                            out.rgba8[pixel + lane] = wp.where(hit[lane] != 0, encoded, clear.rgba8)
+                            byte_a = wp.where(hit[lane] != 0, 255, wp.int32(clear.rgba8[3]))
+                            out.rgba8[pixel + lane] = wp.vec4ub(
+                                wp.uint8(byte_r[lane]), wp.uint8(byte_g[lane]), wp.uint8(byte_b[lane]), wp.uint8(byte_a)
+                            )
+                if out.color:
+                    for lane in range(LANES):
+                        red[lane] = wp.where(hit[lane] != 0, red[lane], clear.color[0])
+                        green[lane] = wp.where(hit[lane] != 0, green[lane], clear.color[1])
+                        blue[lane] = wp.where(hit[lane] != 0, blue[lane], clear.color[2])
+                        alpha[lane] = wp.where(hit[lane] != 0, 1.0, clear.color[3])
+                    for lane in range(LANES):
+                        if lane >= low and lane < high:
+                            out.color[pixel + lane] = wp.vec4f(red[lane], green[lane], blue[lane], alpha[lane])
 
     return colour
 

@@ -49,6 +49,7 @@ class Instancer:
 
     path: str
     ids: np.ndarray  # (n,) int64 authored ids, or 0..n-1
+    outer: Instancer | None = None  # the instancer that places this one; an instance id is then outer id x len(ids) + inner index
 
 
 @dataclass(slots=True, eq=False)
@@ -129,7 +130,7 @@ class StageColumns:
 
     metres_per_unit: float
     up_axis: str  # "Y" or "Z"
-    time: float | None  # time code; None is the default time
+    time: float | None  # time code; None is the default time, or each attribute's earliest where no start is authored
     time_codes_per_second: float
     meshes: list[MeshGeometry] = field(default_factory=list)
     gprims: list[Gprim] = field(default_factory=list)

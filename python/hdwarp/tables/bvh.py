@@ -252,13 +252,22 @@ def _split(records: wp.array, tree_start: np.ndarray, leaf_size: int) -> _Tree:
     leaves: list[tuple[np.ndarray, ...]] = []
     links: list[tuple[np.ndarray, np.ndarray]] = []  # (parent slot, child node)
     level_start = [0]
+    coordinates = wp.array(ptr=records.ptr, dtype=wp.float32, shape=8 * len(records), device="cpu")  # the same memory
     while len(start):
         depth, base = len(levels), level_start[-1]
+        unit_limit = min(8 ** (MAX_DEPTH - depth - 1), 2**31 - 1)
         child_start = wp.empty(9 * len(start), dtype=wp.int32, device="cpu")
         launch(
             kernels.split_nodes,
             len(start),
-            [records, _on(start, wp.int32, "cpu"), _on(end, wp.int32, "cpu"), leaf_size, min(8 ** (MAX_DEPTH - depth - 1), 2**31 - 1)],
+            [
+                records,
+                coordinates,
+                _on(start, wp.int32, "cpu"),
+                _on(end, wp.int32, "cpu"),
+                leaf_size,
+                min(8 ** (MAX_DEPTH - depth - 1), 2**31 - 1),
+            ],
             [child_start],
             device="cpu",
             grain=1 if len(records) > 4096 else 64,

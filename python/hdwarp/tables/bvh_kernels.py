@@ -41,9 +41,13 @@ def half_area(box: vec8f) -> wp.float32:
 
 
 @wp.func
-def centre2(record: vec8f) -> wp.vec3f:
-    """Twice the centre of a record's box."""
-    return wp.vec3f(record[0] - record[3], record[1] - record[4], record[2] - record[5])
+def smaller(a: wp.float32, b: wp.float32) -> wp.float32:
+    return wp.where(b < a, b, a)
+
+
+@wp.func
+def larger(a: wp.float32, b: wp.float32) -> wp.float32:
+    return wp.where(b > a, b, a)
 
 
 @wp.func
@@ -103,11 +107,35 @@ def item_records(
     records[job] = record_of(lo, hi, job)
 
 
+@wp.struct
+class Split:
+    """Where to cut a range: records whose bin along ``axis``, int((2 centre - origin) * scale), is ``last`` or less are on the left."""
+
+    axis: wp.int32  # -1: there is no such place
+    origin: wp.float32
+    scale: wp.float32
+    last: wp.int32
+    left_area: wp.float32
+    right_area: wp.float32
+
+
 @wp.func
-def swap(records: wp.array[vec8f], i: wp.int32, j: wp.int32):
-    kept = records[i]
-    records[i] = records[j]
-    records[j] = kept
+def bin_scale(extent: wp.float32) -> wp.float32:
+    """Bins per unit length; 0 where the centres are too close together to tell apart."""
+    scale = wp.where(extent > 0.0, (float(BIN_COUNT) - 0.01) / extent, 0.0)
+    return wp.where(scale < HUGE, scale, 0.0)
+
+
+@wp.func
+def add_to_bin(boxes: wp.array[vec8f], counts: wp.array[wp.int32], b: wp.int32, record: vec8f):
+    boxes[b] = join(boxes[b], record)
+    counts[b] += 1
+
+
+@wp.func
+def side_cost(box: vec8f, n: wp.int32, leaf_size: wp.int32) -> wp.float32:
+    """Area times the leaves needed at least: a leaf costs the same however full it is."""
+    return half_area(box) * float((n + leaf_size - 1) // leaf_size)
 
 
 @wp.func
@@ -118,34 +146,31 @@ def find_split(
     leaf_size: wp.int32,
     boxes: wp.array[vec8f],
     counts: wp.array[wp.int32],
-) -> wp.vec4f:
-    """Best binned SAH split of a range: (axis, threshold of centre2 bins as offset, scale, last bin of the left side); axis -1: none.
-
-    The cost of a side is its area times the leaves it needs at least: a leaf costs the same however full it is.
-    """
-    lowest, highest = wp.vec3f(HUGE), wp.vec3f(-HUGE)
+) -> Split:
+    """Best binned SAH split of a range."""
+    low_x, low_y, low_z = wp.float32(HUGE), wp.float32(HUGE), wp.float32(HUGE)
+    high_x, high_y, high_z = wp.float32(-HUGE), wp.float32(-HUGE), wp.float32(-HUGE)
     for i in range(start, end):
-        c = centre2(records[i])
-        lowest, highest = wp.min(lowest, c), wp.max(highest, c)
-    extent = highest - lowest
-    scale = wp.vec3f()
-    for axis in range(3):
-        scale[axis] = wp.where(extent[axis] > 0.0, (float(BIN_COUNT) - 0.01) / extent[axis], 0.0)
-        if not (scale[axis] < HUGE):
-            scale[axis] = 0.0  # thinner than floating point can divide
+        record = records[i]
+        x, y, z = record[0] - record[3], record[1] - record[4], record[2] - record[5]  # twice the centre
+        low_x, low_y, low_z = smaller(low_x, x), smaller(low_y, y), smaller(low_z, z)
+        high_x, high_y, high_z = larger(high_x, x), larger(high_y, y), larger(high_z, z)
+    low = wp.vec3f(low_x, low_y, low_z)
+    scale = wp.vec3f(bin_scale(high_x - low_x), bin_scale(high_y - low_y), bin_scale(high_z - low_z))
     for i in range(AXIS_BINS):
         boxes[i] = empty_record()
         counts[i] = 0
     for i in range(start, end):
         record = records[i]
-        c = wp.cw_mul(centre2(record) - lowest, scale)
-        for axis in range(3):
-            b = axis * BIN_COUNT + int(c[axis])
-            boxes[b] = join(boxes[b], record)
-            counts[b] += 1
-    best = wp.vec4f(-1.0, 0.0, 0.0, 0.0)
+        x, y, z = record[0] - record[3], record[1] - record[4], record[2] - record[5]
+        add_to_bin(boxes, counts, int((x - low[0]) * scale[0]) & 15, record)
+        add_to_bin(boxes, counts, BIN_COUNT + (int((y - low[1]) * scale[1]) & 15), record)
+        add_to_bin(boxes, counts, 2 * BIN_COUNT + (int((z - low[2]) * scale[2]) & 15), record)
+    best = Split()
+    best.axis = -1
     best_cost = wp.float32(3.0e38)
     right_cost = vec16f()
+    right_area = vec16f()
     for axis in range(3):
         if scale[axis] > 0.0:
             base = axis * BIN_COUNT
@@ -155,42 +180,39 @@ def find_split(
                 b = BIN_COUNT - 1 - k
                 box = join(box, boxes[base + b])
                 n += counts[base + b]
-                right_cost[b] = half_area(box) * float((n + leaf_size - 1) // leaf_size)
-                if n == 0:
-                    right_cost[b] = 3.0e38
+                right_cost[b] = wp.where(n > 0, side_cost(box, n, leaf_size), 3.0e38)
+                right_area[b] = half_area(box)
             box = empty_record()
             n = wp.int32(0)
             for b in range(BIN_COUNT - 1):
                 box = join(box, boxes[base + b])
                 n += counts[base + b]
-                if n > 0 and n < end - start:
-                    cost = half_area(box) * float((n + leaf_size - 1) // leaf_size) + right_cost[b + 1]
-                    if cost < best_cost:
-                        best_cost = cost
-                        best = wp.vec4f(float(axis), lowest[axis], scale[axis], float(b))
+                cost = side_cost(box, n, leaf_size) + right_cost[b + 1]
+                if n > 0 and cost < best_cost:
+                    best_cost = cost
+                    best.axis = axis
+                    best.origin = low[axis]
+                    best.scale = scale[axis]
+                    best.last = b
+                    best.left_area = half_area(box)
+                    best.right_area = right_area[b + 1]
     return best
 
 
 @wp.func
-def partition(records: wp.array[vec8f], start: wp.int32, end: wp.int32, split: wp.vec4f) -> wp.int32:
-    """Reorder a range so that the left side of a split comes first; where the right side starts."""
-    axis, last = int(split[0]), int(split[3])
-    i, j = start, end - 1
+def partition(records: wp.array[vec8f], coordinates: wp.array[wp.float32], start: wp.int32, end: wp.int32, split: Split) -> wp.int32:
+    """Reorder a range so that the left side of a split comes first; where the right side starts. ``coordinates``: the records, flat."""
+    i, j = wp.int32(start), wp.int32(end - 1)
     while i <= j:
-        if int((centre2(records[i])[axis] - split[1]) * split[2]) <= last:
+        at = 8 * i + split.axis
+        if int((coordinates[at] - coordinates[at + 3] - split.origin) * split.scale) <= split.last:
             i += 1
         else:
-            swap(records, i, j)
+            kept = records[i]
+            records[i] = records[j]
+            records[j] = kept
             j -= 1
     return i
-
-
-@wp.func
-def range_area(records: wp.array[vec8f], start: wp.int32, end: wp.int32) -> wp.float32:
-    box = empty_record()
-    for i in range(start, end):
-        box = join(box, records[i])
-    return half_area(box)
 
 
 @wp.kernel(enable_backward=False)
@@ -199,6 +221,7 @@ def split_nodes(
     step: wp.int32,
     count: wp.int32,
     records: wp.array[vec8f],
+    coordinates: wp.array[wp.float32],
     node_start: wp.array[wp.int32],
     node_end: wp.array[wp.int32],
     leaf_size: wp.int32,
@@ -233,22 +256,23 @@ def split_nodes(
             end = bound[chosen + 1]
             units = (end - start + leaf_size - 1) // leaf_size
             middle = start + (units + 1) // 2 * leaf_size
+            left, right = float(middle - start), float(end - middle)
             if not even:
                 split = find_split(records, start, end, leaf_size, boxes, counts)
-                if split[0] >= 0.0:
-                    middle = partition(records, start, end, split)
+                if split.axis >= 0:
+                    middle = partition(records, coordinates, start, end, split)
+                    left = split.left_area
+                    right = split.right_area
+                else:
+                    left, right = 0.0, 0.0  # all centres in one place
             for k in range(n - chosen):
                 i = n - k
                 bound[i + 1] = bound[i]
                 weight[wp.min(i, 7)] = weight[i - 1]
             bound[chosen + 1] = middle
+            weight[chosen] = left
+            weight[chosen + 1] = right
             n += 1
-            for side in range(2):
-                i = chosen + side
-                if even:
-                    weight[i] = wp.float32(bound[i + 1] - bound[i])
-                else:
-                    weight[i] = range_area(records, bound[i], bound[i + 1])
     for i in range(9):
         child_start[9 * job + i] = bound[wp.min(i, n)]
 

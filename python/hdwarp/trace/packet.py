@@ -12,7 +12,7 @@ import warp as wp
 
 from hdwarp.launch import LANE_OPTIONS, launch
 from hdwarp.tables.bvh import EMPTY_CHILD
-from hdwarp.tables.structs import MESH, SPHERE, InstanceColumns, MeshColumns, TopLevel, ViewRow, Visibility, vec16f
+from hdwarp.tables.structs import MESH, SPHERE, InstanceColumns, MeshColumns, TopLevel, ViewRow, Visibility, vec8f, vec16f
 from hdwarp.trace.nodes import STACK, push_children
 from hdwarp.trace.rays import (
     TILE_HEIGHT,
@@ -78,6 +78,14 @@ def key_of(t: wp.float32, orthographic: wp.bool) -> wp.float32:
 
 
 @wp.func
+def clip_keys(view: ViewRow, stretch: wp.float32, orthographic: wp.bool):
+    """Keys of the near and far end of the clip range; ``stretch``: length of the ray's direction where the range is radial, else 1."""
+    near, far = key_of(view.near / stretch, orthographic), key_of(view.far / stretch, orthographic)
+    far = far - CLIP_SLACK * wp.abs(far)
+    return near + CLIP_SLACK * wp.abs(near), wp.where(orthographic, wp.max(far, -1.0e37), wp.max(far, 1.0e-37))
+
+
+@wp.func
 def start_pixels(
     view: ViewRow,
     rays: TileRays,
@@ -91,26 +99,30 @@ def start_pixels(
 ):
     """Nothing seen yet: the keys are those of the far end of the clip range. Pixels outside the data window can see nothing."""
     orthographic = view.orthographic != 0
+    near_key, far_key = clip_keys(view, 1.0, orthographic)
+    whole = tile_x >= view.x0 and tile_x + TILE_WIDTH <= view.x0 + view.width
+    whole = whole and tile_y >= view.y0 and tile_y + TILE_HEIGHT <= view.y0 + view.height
     for block in range(BLOCKS):
-        left, top = (block % BLOCKS_X) * 4, (block // BLOCKS_X) * 4
-        nears = vec16f()
-        fars = vec16f()
-        for p in range(16):
-            x, y = left + (p & 3), top + (p >> 2)
-            direction = ray_direction(rays, float(x), float(y))
-            stretch = wp.where(view.radial != 0, wp.sqrt(wp.dot(direction, direction)), 1.0)
-            near, far = key_of(view.near / stretch, orthographic), key_of(view.far / stretch, orthographic)
-            far = far - CLIP_SLACK * wp.abs(far)
-            far = wp.where(orthographic, wp.max(far, -1.0e37), wp.max(far, 1.0e-37))
-            column, line = tile_x + x - view.x0, tile_y + y - view.y0
-            inside = column >= 0 and column < view.width and line >= 0 and line < view.height
-            nears[p] = near + CLIP_SLACK * wp.abs(near)
-            fars[p] = wp.where(inside, far, wp.inf)
-        near_keys[block] = nears
-        keys[block] = fars
+        near_keys[block] = vec16f(near_key)
+        keys[block] = vec16f(far_key)
         slots[block] = vec16i(-1)
         owners[block] = vec16i(-1)
         ranks[block] = vec16i(NO_RANK)
+        if view.radial != 0 or not whole:
+            left, top = (block % BLOCKS_X) * 4, (block // BLOCKS_X) * 4
+            nears = vec16f()
+            fars = vec16f()
+            for p in range(16):
+                x, y = left + (p & 3), top + (p >> 2)
+                direction = ray_direction(rays, float(x), float(y))
+                stretch = wp.where(view.radial != 0, wp.sqrt(wp.dot(direction, direction)), 1.0)
+                near, far = clip_keys(view, stretch, orthographic)
+                column, line = tile_x + x - view.x0, tile_y + y - view.y0
+                inside = column >= 0 and column < view.width and line >= 0 and line < view.height
+                nears[p] = near
+                fars[p] = wp.where(inside, far, wp.inf)
+            near_keys[block] = nears
+            keys[block] = fars
 
 
 @wp.func
@@ -130,10 +142,35 @@ def lowest(keys: wp.array[vec16f]) -> wp.float32:
 
 
 @wp.func
+def nearest_depth(view: ViewRow) -> wp.float32:
+    """t before which nothing can be seen."""
+    near = wp.where(view.radial != 0, wp.min(view.near, 0.0), view.near)
+    return near - DEPTH_SLACK * wp.abs(near)
+
+
+@wp.func
 def depth_of(key: wp.float32, orthographic: wp.bool) -> wp.float32:
     """t beyond which nothing can be seen in a tile whose farthest pixel has this key."""
     t = wp.where(orthographic, -key, 1.0 / key)
     return t + DEPTH_SLACK * wp.abs(t)
+
+
+@wp.func_native("""
+#if !defined(__CUDA_ARCH__)
+    const char* p = (const char*)(vertices.data + 9 * leaf);
+    for (int i = 0; i < 9; ++i) __builtin_prefetch(p + 64 * i);
+#endif
+""")
+def prefetch_leaf(vertices: wp.array[vec16f], leaf: wp.int32): ...
+
+
+@wp.func_native("""
+#if !defined(__CUDA_ARCH__)
+    const char* p = (const char*)(nodes.data + 6 * node);
+    for (int i = 0; i < 3; ++i) __builtin_prefetch(p + 64 * i);
+#endif
+""")
+def prefetch_node(nodes: wp.array[vec8f], node: wp.int32): ...
 
 
 @wp.func
@@ -141,6 +178,7 @@ def trace_mesh(
     meshes: MeshColumns,
     mesh: wp.int32,
     frame: ObjectFrame,
+    near: wp.float32,
     affine: wp.bool,
     orthographic: wp.bool,
     stack: wp.array[wp.int32],
@@ -166,6 +204,7 @@ def trace_mesh(
     frustum = place(frustum_of(screen), rays.origin)
     for block in range(BLOCKS):
         mine[block] = vec16i(-1)
+    near -= rays.shift
     far = depth_of(key_floor, orthographic) - rays.shift
     stack[floor] = root
     stack_depth[floor] = -MISS
@@ -175,8 +214,13 @@ def trace_mesh(
         size -= 1
         node = stack[size]
         if stack_depth[size] <= far:
+            following = stack[wp.max(size - 1, 0)]
+            if following < 0:
+                prefetch_leaf(meshes.leaf_vertices, -1 - following)
+            else:
+                prefetch_node(meshes.nodes, following)
             if node >= 0:
-                size = push_children(meshes.nodes, meshes.children, node, frustum, far, stack, stack_depth, size)
+                size = push_children(meshes.nodes, meshes.children, node, frustum, near, far, stack, stack_depth, size)
             elif node != NO_CHILD:
                 leaf = -1 - node
                 changed = trace_leaf(
@@ -284,22 +328,27 @@ def trace_shape(
     return lowest(keys)
 
 
+_STORE = "for (int y = 0; y < 4; ++y) for (int x = 0; x < 4; ++x) out.data[at + y * pitch + x] = block.c[4 * y + x];"
+
+
+@wp.func_native(_STORE)
+def store_ints(out: wp.array[wp.int32], at: wp.int32, pitch: wp.int32, block: vec16i):
+    """Store the four rows of a block of pixels; Warp's own indexing would take half the time of an empty tile."""
+
+
+@wp.func_native(_STORE)
+def store_floats(out: wp.array[wp.float32], at: wp.int32, pitch: wp.int32, block: vec16f): ...
+
+
 @wp.func
 def store(view: ViewRow, tile: wp.int32, keys: wp.array[vec16f], slots: wp.array[vec16i], owners: wp.array[vec16i], out: Visibility):
     pitch = TILE_WIDTH * view.tiles_x
     base = view.record + (tile // view.tiles_x) * TILE_HEIGHT * pitch + (tile % view.tiles_x) * TILE_WIDTH
     for block in range(BLOCKS):
         corner = base + (block // BLOCKS_X) * 4 * pitch + (block % BLOCKS_X) * 4
-        slot = slots[block]
-        owner = owners[block]
-        key = keys[block]
-        for y in range(4):
-            for x in range(4):
-                at = corner + y * pitch + x
-                p = 4 * y + x
-                out.slot[at] = slot[p]
-                out.instance[at] = owner[p]
-                out.key[at] = wp.where(slot[p] >= 0, key[p], 0.0)
+        store_ints(out.slot, corner, pitch, slots[block])
+        store_ints(out.instance, corner, pitch, owners[block])
+        store_floats(out.key, corner, pitch, keys[block])
 
 
 @functools.cache
@@ -341,6 +390,7 @@ def trace_kernel(kinds: SceneKinds, affine: bool) -> wp.Kernel:
         stack_depth = wp.zeros(shape=(STACK,), dtype=wp.float32)
         start_pixels(view, rays, tile_x, tile_y, near_keys, keys, slots, owners, ranks)
         key_floor = lowest(keys)
+        near = nearest_depth(view)
         far = depth_of(key_floor, orthographic)
 
         for which in range(2):  # the tree of the view's own world, then the global one
@@ -361,7 +411,7 @@ def trace_kernel(kinds: SceneKinds, affine: bool) -> wp.Kernel:
                 node = stack[size]
                 if stack_depth[size] <= far:
                     if node >= 0:
-                        size = push_children(top.nodes, top.children, node, frustum, far, stack, stack_depth, size)
+                        size = push_children(top.nodes, top.children, node, frustum, near, far, stack, stack_depth, size)
                     elif node != NO_CHILD:
                         row = -1 - node
                         frame = ObjectFrame()
@@ -383,6 +433,7 @@ def trace_kernel(kinds: SceneKinds, affine: bool) -> wp.Kernel:
                                     meshes,
                                     instances.geometry[row],
                                     frame,
+                                    near,
                                     AFFINE,
                                     orthographic,
                                     stack,

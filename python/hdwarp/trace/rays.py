@@ -51,8 +51,8 @@ class Screen:
 
 @wp.struct
 class Frustum:
-    """Points p of a tile have normal . p >= offset for the four sides. ``*_corner``: rows of a node that hold the corner of a box
-    farthest along the normal (nearest, for ``ahead``), x, y and z."""
+    """Points p of a tile have normal . p >= offset for the four sides, and ahead . p - ahead_offset is their t. ``*_corner``: rows of a
+    node that hold the corner of a box farthest along the normal, x, y and z; ``nearest_corner``: the one nearest along ``ahead``."""
 
     left: wp.vec3f
     right: wp.vec3f
@@ -69,6 +69,7 @@ class Frustum:
     top_corner: wp.vec3i
     bottom_corner: wp.vec3i
     ahead_corner: wp.vec3i
+    nearest_corner: wp.vec3i
 
 
 @wp.func
@@ -202,7 +203,8 @@ def frustum_of(screen: Screen) -> Frustum:
     frustum.right_corner = far_corner(frustum.right)
     frustum.top_corner = far_corner(frustum.top)
     frustum.bottom_corner = far_corner(frustum.bottom)
-    frustum.ahead_corner = far_corner(-frustum.ahead)
+    frustum.ahead_corner = far_corner(frustum.ahead)
+    frustum.nearest_corner = far_corner(-frustum.ahead)
     return frustum
 
 

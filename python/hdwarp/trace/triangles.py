@@ -73,10 +73,16 @@ def greatest(a: wp.float32, b: wp.float32, c: wp.float32) -> wp.float32:
 
 
 @wp.func
+def inside_of(f: wp.vec3f, g: wp.vec3f, h: wp.vec3f, x: wp.float32, y: wp.float32) -> wp.float32:
+    """>= 0 where a pixel is inside all three edges."""
+    return smallest(at(f, x, y), at(g, x, y), at(h, x, y))
+
+
+@wp.func
 def candidate(f: wp.vec3f, g: wp.vec3f, h: wp.vec3f, key: wp.vec3f, near: wp.float32, x: wp.float32, y: wp.float32) -> wp.float32:
     """The key of a triangle with edges f, g, h at a pixel; NO_KEY where the triangle is not, or is nearer than the clip range."""
     k = at(key, x, y)
-    k = wp.where(smallest(at(f, x, y), at(g, x, y), at(h, x, y)) >= 0.0, k, NO_KEY)
+    k = wp.where(inside_of(f, g, h, x, y) >= 0.0, k, NO_KEY)
     return wp.where(k <= near, k, NO_KEY)
 
 
@@ -225,6 +231,13 @@ def trace_leaf(
         useful = useful and key_top + 1.0e-6 * wp.abs(key_top) >= key_floor
         useful = useful and x0 <= x1 and y0 <= y1
         useful = useful and not (single_sided and side > 0.0)
+        # Most of the tiny triangles fall between the pixels: look at all four where there are no more.
+        a00 = inside_of(f, g, h, x0, y0)
+        a10 = inside_of(f, g, h, x1, y0)
+        a01 = inside_of(f, g, h, x0, y1)
+        a11 = inside_of(f, g, h, x1, y1)
+        deepest = greatest(wp.where(a00 > a10, a00, a10), a01, a11)
+        useful = useful and (deepest >= 0.0 or x1 - x0 > 1.0 or y1 - y0 > 1.0)
         f0[lane] = f[0]
         f1[lane] = f[1]
         f2[lane] = f[2]

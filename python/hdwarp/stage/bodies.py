@@ -1,0 +1,35 @@
+"""stage.bodies: rigid bodies and sites: named frames without scale."""
+
+from __future__ import annotations
+
+import numpy as np
+from pxr import Gf
+
+from hdwarp.errors import Diagnostics
+from hdwarp.stage import transforms
+from hdwarp.stage.columns import Body, Site
+
+
+def read_frames(
+    found: dict[str, Gf.Matrix4d], what: str, metres_per_unit: float, diagnostics: Diagnostics
+) -> dict[str, np.ndarray]:
+    """World poses [m] of prims by path, in path order; rigid. One whose matrix cannot be one is left out, with a diagnostic."""
+    paths = sorted(found)
+    world = transforms.in_metres(transforms.columns_from_gf([found[path] for path in paths]), metres_per_unit)
+    finite, invertible = transforms.usable(world)
+    poses = {}
+    for k, path in enumerate(paths):
+        if invertible[k]:
+            poses[path] = transforms.rigid(world[k])
+        else:
+            said = "is singular (a scale of 0?)" if finite[k] else "is not finite"
+            diagnostics.error(path, "singular-transform", f"the transform of the {what} {said}; it is no {what}. Mend the xformOps")
+    return poses
+
+
+def bodies_from(poses: dict[str, np.ndarray]) -> list[Body]:
+    return [Body(path, pose) for path, pose in poses.items()]
+
+
+def sites_from(poses: dict[str, np.ndarray], body_of: dict[str, int]) -> list[Site]:
+    return [Site(path, pose, body_of[path]) for path, pose in poses.items()]

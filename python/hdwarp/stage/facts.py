@@ -1,0 +1,190 @@
+"""stage.facts: what one prim says itself, before anything is inherited. Inside native instances read once for all instances."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import IntEnum, auto
+
+import numpy as np
+from pxr import Gf, Tf, Usd, UsdGeom, UsdLux, UsdShade
+
+from hdwarp.errors import Diagnostics
+from hdwarp.stage import primvars
+from hdwarp.stage.open import plain_text
+
+
+class Category(IntEnum):
+    """What the adapter does with a type of prim."""
+
+    OTHER = auto()  # nothing to draw, not imageable
+    IMAGEABLE = auto()  # nothing to draw of its own: Xform, Scope, SkelRoot, joints
+    MESH = auto()
+    SPHERE = auto()
+    CUBE = auto()
+    POINT_INSTANCER = auto()
+    CAMERA = auto()
+    LIGHT = auto()
+    SUBSET = auto()
+    SHADING = auto()  # materials and shaders: nothing below them is drawn
+    UNSUPPORTED = auto()  # would draw something
+    UNKNOWN = auto()  # typed, but by a schema this process does not know
+
+
+@dataclass(slots=True, eq=False)
+class Facts:
+    """One prim's own opinions. None, empty or False: it has none."""
+
+    prim: Usd.Prim
+    category: Category
+    type_name: str
+    xformable: bool = False
+    names: list[str] = field(default_factory=list)  # authored properties
+    local: Gf.Matrix4d | None = None
+    resets: bool = False  # !resetXformStack!
+    visible: bool = True
+    purpose: str | None = None
+    purpose_visibility: dict[str, bool] | None = None  # of VisibilityAPI
+    constants: dict[str, np.ndarray | None] | None = None  # None as a value: a non-constant primvar hides the inherited constant
+    varying: list[tuple[str, str]] = field(default_factory=list)  # non-constant primvars: (name, interpolation)
+    bindings: int = 0  # 0: no material binding; 1: direct; 2: a collection as well
+    body: bool = False
+    site: bool = False
+    light: bool = False
+    prototype: str = ""  # path of the native prototype whose children stand in for this instance's
+    children: list[Usd.Prim] = field(default_factory=list)
+    subsets: list[Usd.Prim] = field(default_factory=list)
+    geometry: object = None  # what reading the geometry gave, kept for the next instance
+    geometry_read: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class FactReader:
+    """What reading facts needs to know, and what it has seen."""
+
+    stage: Usd.Stage
+    time: Usd.TimeCode
+    diagnostics: Diagnostics
+    xforms: UsdGeom.XformCache
+    predicate: object
+    has_instances: bool
+    categories: dict[str, tuple[Category, bool]] = field(default_factory=dict)
+    kept: dict[tuple[str, bool], Facts] = field(default_factory=dict)
+
+
+# Prototypes of point instancers may be overs or classes, whose children count as undefined or abstract too.
+ANY_SPECIFIER = Usd.PrimIsActive & Usd.PrimIsLoaded
+
+
+def read_facts(reader: FactReader, prim: Usd.Prim, path: str, *, any_specifier: bool = False) -> Facts:
+    """The facts of ``prim``, which is no instance proxy; ``path`` is what diagnostics call it. Kept for prims in native prototypes."""
+    if reader.has_instances and prim.IsInPrototype():
+        key = (str(prim.GetPath()), any_specifier)
+        facts = reader.kept.get(key)
+        if facts is None:
+            facts = reader.kept[key] = _read(reader, prim, path, any_specifier)
+        return facts
+    return _read(reader, prim, path, any_specifier)
+
+
+def _read(reader: FactReader, prim: Usd.Prim, path: str, any_specifier: bool) -> Facts:
+    info = prim.GetPrimTypeInfo()
+    type_name = info.GetTypeName()
+    found = reader.categories.get(type_name)
+    if found is None:
+        found = reader.categories[type_name] = _categorise(prim, type_name)
+    facts = Facts(prim, found[0], type_name, found[1])
+    applied = info.GetAppliedAPISchemas()
+    if applied:
+        _read_applied(reader, facts, prim, applied)
+    if facts.category is Category.SHADING:
+        return facts
+    names = facts.names = prim.GetAuthoredPropertyNames()
+    try:
+        _read_properties(reader, facts, prim, names)
+    except Tf.ErrorException as error:
+        reader.diagnostics.error(path, "unreadable", f"{plain_text(error)}; this part of the prim is left out")
+    if reader.has_instances and prim.IsInstance():
+        prototype = prim.GetPrototype()
+        facts.prototype = str(prototype.GetPath())
+        facts.children = prototype.GetFilteredChildren(reader.predicate)
+    else:
+        facts.children = prim.GetFilteredChildren(ANY_SPECIFIER if any_specifier else reader.predicate)
+    if facts.category is Category.MESH and facts.children:
+        facts.subsets = [child for child in facts.children if child.GetTypeName() == "GeomSubset"]
+    return facts
+
+
+def _read_applied(reader: FactReader, facts: Facts, prim: Usd.Prim, applied: list[str]) -> None:
+    if "PhysicsRigidBodyAPI" in applied:
+        facts.body = prim.GetAttribute("physics:rigidBodyEnabled").Get(reader.time) is not False
+    facts.site = "HdWarpSiteAPI" in applied
+    facts.light = "LightAPI" in applied or "MeshLightAPI" in applied or "VolumeLightAPI" in applied
+
+
+def _read_properties(reader: FactReader, facts: Facts, prim: Usd.Prim, names: list[str]) -> None:
+    time = reader.time
+    imageable = facts.category is not Category.OTHER
+    for name in names:
+        if name.startswith("primvars:"):
+            if primvars.is_primvar(name):
+                _read_primvar(reader, facts, prim, name)
+        elif name.startswith("material:binding"):
+            facts.bindings = max(facts.bindings, 2 if ":collection" in name else 1)
+        elif name == "visibility":
+            facts.visible = not imageable or prim.GetAttribute(name).Get(time) != "invisible"
+        elif name == "purpose":
+            facts.purpose = prim.GetAttribute(name).Get() if imageable else None
+        elif name.endswith("Visibility") and name in ("guideVisibility", "proxyVisibility", "renderVisibility"):
+            value = prim.GetAttribute(name).Get(time)
+            if value in ("visible", "invisible"):
+                facts.purpose_visibility = {**(facts.purpose_visibility or {}), name.removesuffix("Visibility"): value == "visible"}
+        elif name == "model:drawMode":
+            value = prim.GetAttribute(name).Get()
+            if value not in (None, "default", "inherited"):
+                reader.diagnostics.note(prim.GetPath(), "draw-mode", f"model:drawMode '{value}' is not supported; the full geometry is drawn")
+    if "xformOpOrder" in names and facts.xformable:
+        facts.local, facts.resets = reader.xforms.GetLocalTransformation(prim)
+
+
+def _read_primvar(reader: FactReader, facts: Facts, prim: Usd.Prim, name: str) -> None:
+    attribute = prim.GetAttribute(name)
+    if not attribute.HasAuthoredValue():
+        return
+    interpolated = attribute.GetMetadata("interpolation") or "constant"
+    if facts.constants is None:
+        facts.constants = {}
+    if interpolated == "constant":
+        value = primvars.read_constant(prim, name, reader.time, reader.diagnostics)
+        facts.constants[name[len(primvars.PREFIX) :]] = value
+    else:
+        facts.constants[name[len(primvars.PREFIX) :]] = None
+        facts.varying.append((name, interpolated))
+
+
+def _categorise(prim: Usd.Prim, type_name: str) -> tuple[Category, bool]:
+    """(category, xformable) of a prim type."""
+    xformable = prim.IsA(UsdGeom.Xformable)
+    if not type_name:
+        return Category.OTHER, False
+    if not prim.GetPrimTypeInfo().GetSchemaTypeName():
+        return Category.UNKNOWN, False
+    if prim.IsA(UsdShade.NodeGraph) or prim.IsA(UsdShade.Shader):  # a Material is a NodeGraph
+        return Category.SHADING, False
+    for schema, category in (
+        (UsdGeom.Mesh, Category.MESH),
+        (UsdGeom.Sphere, Category.SPHERE),
+        (UsdGeom.Cube, Category.CUBE),
+        (UsdGeom.PointInstancer, Category.POINT_INSTANCER),
+        (UsdGeom.Camera, Category.CAMERA),
+        (UsdGeom.Subset, Category.SUBSET),
+        (UsdLux.BoundableLightBase, Category.LIGHT),
+        (UsdLux.NonboundableLightBase, Category.LIGHT),
+        (UsdGeom.Gprim, Category.UNSUPPORTED),
+    ):
+        if prim.IsA(schema):
+            return category, xformable
+    if type_name in ("PluginLight", "PortalLight", "LightFilter"):
+        return (Category.IMAGEABLE if type_name == "LightFilter" else Category.LIGHT), xformable
+    if prim.IsA(UsdGeom.Boundable) and type_name not in ("SkelRoot", "Skeleton"):
+        return Category.UNSUPPORTED, xformable
+    return (Category.IMAGEABLE if prim.IsA(UsdGeom.Imageable) else Category.OTHER), xformable

@@ -1,0 +1,145 @@
+"""stage.instancers: one PointInstancer -> the transform, prototype and id of each instance, checked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from pxr import Sdf, Tf, Usd, UsdGeom
+
+from hdwarp.errors import Diagnostics
+from hdwarp.stage import primvars
+from hdwarp.stage.columns import Instancer
+from hdwarp.stage.open import plain_text
+
+
+@dataclass(slots=True, eq=False)
+class Instances:
+    """Rows of one prototype under its instancer. ``world``: (n, 4, 4) from the space the prototype's root sits in, scene units."""
+
+    world: np.ndarray
+    ids: np.ndarray  # (n,) int32; nested: outer x inner count + inner
+    instancer: Instancer
+    primvars: dict[str, np.ndarray] = field(default_factory=dict)
+
+
+@dataclass(slots=True, eq=False)
+class InstancerData:
+    """A PointInstancer as read. Rows count as in protoIndices; ``prototype`` is -1 for hidden and broken ones."""
+
+    count: int
+    prototype: np.ndarray  # (n,) int
+    local: np.ndarray  # (n, 4, 4) float64 column vectors: instancer from prototype root, without the root's own transform
+    ids: np.ndarray  # (n,) int64
+    targets: list[Sdf.Path]
+    primvars: dict[str, np.ndarray]
+
+
+def read_instancer(
+    prim: Usd.Prim, varying: list[tuple[str, str]], time: Usd.TimeCode, path: str, diagnostics: Diagnostics
+) -> InstancerData | None:
+    """None, with a diagnostic, where there is nothing to place."""
+    instancer = UsdGeom.PointInstancer(prim)
+    indices = _integers(instancer.GetProtoIndicesAttr(), time, path, diagnostics)
+    if indices is None:
+        return None
+    count = len(indices)
+    lengths = {}
+    for attribute in (
+        instancer.GetPositionsAttr(),
+        instancer.GetOrientationsfAttr(),
+        instancer.GetOrientationsAttr(),
+        instancer.GetScalesAttr(),
+    ):
+        value = attribute.Get(time) if attribute.HasAuthoredValue() else None
+        lengths[attribute.GetName()] = None if value is None else len(value)
+    if not lengths["positions"]:
+        if count:
+            diagnostics.error(path, "instancer-lengths", f"positions has no values for {count} protoIndices; the instancer is skipped")
+        else:
+            diagnostics.note(path, "empty-instancer", "the point instancer has no instances at this time")
+        return None
+    if lengths["positions"] != count:
+        diagnostics.error(
+            path,
+            "instancer-lengths",
+            f"positions has {lengths['positions']} values for {count} protoIndices; the instancer is skipped. Author as many of each",
+        )
+        return None
+    for name in ("orientationsf", "orientations", "scales"):
+        if lengths[name] and lengths[name] != count:
+            diagnostics.error(path, "instancer-lengths", f"{name} has {lengths[name]} values for {count} protoIndices; {name} is ignored")
+    targets = instancer.GetPrototypesRel().GetForwardedTargets()
+    outside = (indices < 0) | (indices >= len(targets))
+    if outside.any():
+        limit = f"outside 0..{len(targets) - 1}" if targets else "but the prototypes relationship names no prim"
+        diagnostics.error(
+            path,
+            "proto-indices",
+            f"{int(outside.sum())} of {count} protoIndices are {limit} (first: {int(indices[outside][0])}); these instances are skipped",
+        )
+    try:
+        local = instancer.ComputeInstanceTransformsAtTime(
+            time, time, UsdGeom.PointInstancer.ExcludeProtoXform, UsdGeom.PointInstancer.IgnoreMask
+        )
+        mask = np.array(instancer.ComputeMaskAtTime(time), bool)
+    except Tf.ErrorException as error:
+        diagnostics.error(path, "unreadable", f"{plain_text(error)}; the instancer is skipped")
+        return None
+    if len(local) != count:
+        diagnostics.error(path, "instancer-lengths", "USD computes no instance transforms from these arrays; the instancer is skipped")
+        return None
+    prototype = np.where(outside, -1, indices)
+    if len(mask) == count:
+        prototype[~mask] = -1
+    ids = _integers(instancer.GetIdsAttr(), time, path, diagnostics, quiet=True)
+    if ids is not None and len(ids) != count:
+        diagnostics.warning(path, "instancer-lengths", f"ids has {len(ids)} values for {count} protoIndices; ids are the indices instead")
+        ids = None
+    rate = {}
+    expected = dict.fromkeys(("uniform", "varying", "vertex", "faceVarying", "instance"), count)
+    for name, interpolated in varying:
+        found = primvars.read_values(prim, name, time, expected, interpolated, path, diagnostics)
+        if found is not None:
+            values, value_indices = found
+            rate[name[len(primvars.PREFIX) :]] = values if value_indices is None else values[value_indices]
+    return InstancerData(
+        count,
+        prototype,
+        np.asarray(local).reshape(-1, 4, 4).transpose(0, 2, 1),
+        np.arange(count) if ids is None else ids.astype(np.int64),
+        targets,
+        rate,
+    )
+
+
+def _integers(attribute: Usd.Attribute, time: Usd.TimeCode, path: str, diagnostics: Diagnostics, quiet: bool = False) -> np.ndarray | None:
+    value = attribute.Get(time) if attribute.HasAuthoredValue() else None
+    if value is None:
+        if not quiet:
+            diagnostics.note(path, "empty-instancer", f"{attribute.GetName()} has no value at this time; the point instancer draws nothing")
+        return None
+    array = np.asarray(value)
+    if array.size and (array.dtype.kind not in "iu" or array.ndim != 1):
+        diagnostics.error(path, "wrong-type", f"{attribute.GetName()} holds {type(value).__name__}, not integers; it is ignored")
+        return None
+    return array.astype(np.int64).reshape(-1)
+
+
+def place(data: InstancerData, slot: int, world: np.ndarray, outer: Instances | None, path: str) -> Instances | None:
+    """The instances of prototype number ``slot``. ``world``: (4, 4), or (m, 4, 4) for an instancer that ``outer`` places m times."""
+    rows = np.flatnonzero(data.prototype == slot)
+    if not len(rows):
+        return None
+    local = data.local[rows]
+    instancer = Instancer(path, data.ids, None if outer is None else outer.instancer)
+    values = {name: array[rows] for name, array in data.primvars.items()}
+    if outer is None:
+        return Instances(world @ local, rows.astype(np.int32), instancer, values)
+    m, n = len(world), len(rows)
+    placed = (world[:, None] @ local[None]).reshape(m * n, 4, 4)
+    ids = (outer.ids.astype(np.int64)[:, None] * data.count + rows).reshape(-1).astype(np.int32)
+    values = {name: np.tile(array, (m, 1)) for name, array in values.items()}
+    for name, array in outer.primvars.items():
+        values.setdefault(name, np.repeat(array, n, axis=0))
+    return Instances(placed, ids, instancer, values)

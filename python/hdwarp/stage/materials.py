@@ -1,0 +1,177 @@
+"""stage.materials: which Material is bound where, and the constants of its UsdPreviewSurface."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from pxr import Tf, Usd, UsdShade
+
+from hdwarp.errors import Diagnostics
+from hdwarp.stage.columns import Material
+from hdwarp.stage.open import plain_text
+
+_PREVIEW = ("UsdPreviewSurface", "ND_UsdPreviewSurface_surfaceshader")
+# USD input: column, components
+_INPUTS = {
+    "diffuseColor": ("diffuse_color", 3),
+    "emissiveColor": ("emissive_color", 3),
+    "specularColor": ("specular_color", 3),
+    "opacity": ("opacity", 1),
+    "metallic": ("metallic", 1),
+    "roughness": ("roughness", 1),
+    "ior": ("ior", 1),
+    "useSpecularWorkflow": ("use_specular_workflow", 1),
+}
+_CHANNELS = {"r": 0, "g": 1, "b": 2, "a": 3}
+
+
+def bound_materials(
+    stage: Usd.Stage, paths: Sequence[str], purposes: Sequence[str], diagnostics: Diagnostics
+) -> tuple[list[str], dict[str, UsdShade.Material]]:
+    """(material path of each prim path, "" for none; the materials by path). ``purposes`` in order of preference, "" = all-purpose."""
+    prims = [stage.GetPrimAtPath(path) for path in paths]
+    bound = [""] * len(paths)
+    materials: dict[str, UsdShade.Material] = {}
+    for purpose in purposes:
+        todo = [k for k in range(len(paths)) if not bound[k]]
+        if not todo:
+            break
+        try:
+            found, relationships = UsdShade.MaterialBindingAPI.ComputeBoundMaterials([prims[k] for k in todo], purpose)
+        except Tf.ErrorException as error:
+            diagnostics.error(paths[todo[0]], "material-binding", f"{plain_text(error)}; these bindings are ignored")
+            continue
+        for k, material, relationship in zip(todo, found, relationships, strict=True):
+            if not material:
+                continue
+            # USD falls back to all-purpose bindings by itself; take them only when it is their turn
+            if purpose and _purpose_of(relationship.GetName()) != purpose:
+                continue
+            name = str(material.GetPath())
+            bound[k] = name
+            materials.setdefault(name, material)
+    for k, path in enumerate(paths):
+        if not bound[k]:
+            _report_missing(prims[k], path, diagnostics)
+    return bound, materials
+
+
+def _purpose_of(binding: str) -> str:
+    """Of "material:binding[:purpose]" or "material:binding:collection[:purpose]:name"; "" is all-purpose."""
+    parts = binding.split(":")[2:]
+    if parts[:1] == ["collection"]:
+        return parts[1] if len(parts) > 2 else ""
+    return parts[0] if parts else ""
+
+
+def _report_missing(prim: Usd.Prim, path: str, diagnostics: Diagnostics) -> None:
+    """A direct binding of this prim that names no material."""
+    relationship = prim.GetRelationship("material:binding")
+    for target in relationship.GetForwardedTargets() if relationship else ():
+        if not UsdShade.Material(prim.GetStage().GetPrimAtPath(target)):
+            diagnostics.warning(path, "material-missing", f"material:binding names <{target}>, which is no Material; drawn with the default grey")
+
+
+def read_material(material: UsdShade.Material, path: str, time: Usd.TimeCode, diagnostics: Diagnostics) -> Material:
+    """The constants of the material's surface; the default grey, with a note, where it is no UsdPreviewSurface."""
+    result = Material(path)
+    shader = _surface_shader(material)
+    if shader is None:
+        outputs = [output.GetFullName() for output in material.GetSurfaceOutputs() if output.HasConnectedSource()]
+        said = f"its surface ({', '.join(outputs)}) leads to no shader" if outputs else "it has no connected surface output"
+        diagnostics.note(path, "material", f"{said}; drawn with the default grey")
+        return result
+    identifier = shader.GetShaderId() or ""
+    if identifier not in _PREVIEW:
+        told = f"shader '{identifier}'" if identifier else "a shader without info:id"
+        diagnostics.note(path, "material", f"{told} is not supported (UsdPreviewSurface is); drawn with the default grey")
+        return result
+    textured = []
+    for shader_input in shader.GetInputs():
+        name = shader_input.GetBaseName()
+        if name not in _INPUTS:
+            continue
+        column, width = _INPUTS[name]
+        value, texture = _input_value(shader_input, name, time)
+        if texture:
+            textured.append(name)
+        if isinstance(value, str):
+            result.diffuse_color = None
+            continue
+        fitted = _fit(value, width)
+        if fitted is not None:
+            setattr(result, column, bool(fitted) if column == "use_specular_workflow" else fitted)
+        elif value is not None:
+            diagnostics.warning(path, "material-input", f"inputs:{name} holds {value!r}, not {width} finite numbers; its fallback is used")
+    if textured:
+        diagnostics.note(
+            path, "texture", f"textures are not supported yet (textures come later): {', '.join(sorted(textured))} use their fallback value"
+        )
+    if result.opacity < 1.0:
+        diagnostics.note(path, "opacity", f"opacity is {result.opacity:g}; the material is drawn opaque")
+    return result
+
+
+def _surface_shader(material: UsdShade.Material) -> UsdShade.Shader | None:
+    """The universal surface if there is one, else the first render context's with a UsdPreviewSurface, else the first at all."""
+    contexts = [""]
+    for output in material.GetSurfaceOutputs():
+        context = output.GetBaseName().rpartition(":")[0]  # "surface", "ri:surface"
+        if context and context not in contexts:
+            contexts.append(context)
+    first = None
+    for context in contexts:
+        shader = material.ComputeSurfaceSource(context)[0]
+        if not shader:
+            continue
+        if shader.GetShaderId() in _PREVIEW:
+            return shader
+        first = first or shader
+    return first
+
+
+def _input_value(shader_input: UsdShade.Input, name: str, time: Usd.TimeCode) -> tuple[object, bool]:
+    """(value, whether a texture or an unknown node drives it). The value is the string "displayColor" where that primvar does."""
+    own = shader_input.GetAttr().Get(time)
+    for attribute in shader_input.GetValueProducingAttributes():
+        if UsdShade.Input.IsInput(attribute):
+            return attribute.Get(time), False
+        node = UsdShade.Shader(attribute.GetPrim())
+        identifier = (node.GetShaderId() if node else None) or ""
+        if name == "diffuseColor" and identifier.startswith("UsdPrimvarReader") and _produced(node, "varname", time) == "displayColor":
+            return "displayColor", False
+        fallback = _produced(node, "fallback", time) if node else None
+        if fallback is not None and name != "opacity" or fallback is not None and attribute.GetName().rpartition(":")[2] == "a":
+            channel = _CHANNELS.get(attribute.GetName().rpartition(":")[2])
+            array = np.atleast_1d(np.asarray(fallback))
+            if channel is not None and array.ndim == 1 and channel < len(array):
+                return float(array[channel]), True
+            return fallback, True
+        return own, True
+    return own, False
+
+
+def _produced(node: UsdShade.Shader, name: str, time: Usd.TimeCode) -> object:
+    """An input's value through whatever interface it is connected to; None where it has none."""
+    found = node.GetInput(name)
+    if not found:
+        return None
+    for attribute in found.GetValueProducingAttributes():
+        return attribute.Get(time)
+    return None
+
+
+def _fit(value: object, width: int) -> tuple[float, ...] | float | None:
+    if value is None or isinstance(value, str):
+        return None
+    try:
+        array = np.asarray(value, np.float64).reshape(-1)
+    except (TypeError, ValueError):
+        return None
+    if width == 3 and len(array) == 4:
+        array = array[:3]  # a texture's rgba fallback
+    if len(array) != width or not np.isfinite(array).all():
+        return None
+    return tuple(float(v) for v in array) if width > 1 else float(array[0])
+

@@ -1,0 +1,168 @@
+"""stage.mesh_batch: RawMesh -> MeshGeometry, many meshes at once: checks, triangles and normals of all of them in a few NumPy calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from hdwarp.errors import Diagnostics
+from hdwarp.stage.columns import MeshGeometry, Primvar
+from hdwarp.stage.meshes import RawMesh
+from hdwarp.stage.normals import smooth_normals
+from hdwarp.stage.triangulate import triangulate
+
+_CHUNK_CORNERS = 4_000_000  # bounds the temporary arrays
+SMOOTH = ("catmullClark", "loop")
+
+
+def build_meshes(raws: list[RawMesh], diagnostics: Diagnostics) -> list[MeshGeometry | None]:
+    """One geometry a mesh, None where it cannot be drawn; diagnostics name the prims and what was wrong."""
+    built: list[MeshGeometry | None] = [None] * len(raws)
+    for chunk in _chunks(raws):
+        _build_chunk(raws, chunk, built, diagnostics)
+    return built
+
+
+def _chunks(raws: list[RawMesh]) -> Iterator[list[int]]:
+    chunk, size = [], 0
+    for number, raw in enumerate(raws):
+        chunk.append(number)
+        size += len(raw.indices) + len(raw.points)
+        if size >= _CHUNK_CORNERS:
+            yield chunk
+            chunk, size = [], 0
+    if chunk:
+        yield chunk
+
+
+def _report(diagnostics: Diagnostics, raw: RawMesh, code: str, message: str, severity: str = "error") -> None:
+    for owner in raw.owners:
+        diagnostics.add(owner, code, severity, message)
+
+
+def _sums(values: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """Sum of each run of ``lengths`` in ``values``; empty runs give 0."""
+    running = np.concatenate(([0], np.cumsum(values, dtype=np.int64)))
+    ends = np.cumsum(lengths)
+    return running[ends] - running[ends - lengths]
+
+
+def _sound(raws: list[RawMesh], chunk: list[int], diagnostics: Diagnostics) -> list[int]:
+    """The meshes whose counts and indices describe polygons at all."""
+    counts = np.concatenate([raws[i].counts for i in chunk])
+    face_counts = np.array([len(raws[i].counts) for i in chunk])
+    corner_counts = np.array([len(raws[i].indices) for i in chunk])
+    wrong = _sums(counts, face_counts) != corner_counts
+    negative = _sums(counts < 0, face_counts) > 0
+    for k in np.flatnonzero(wrong | negative):
+        raw = raws[chunk[k]]
+        if negative[k]:
+            said = f"faceVertexCounts holds {int(raw.counts.min())} (face {int(np.argmax(raw.counts < 0))}); counts must be 3 or more"
+        else:
+            said = f"faceVertexCounts add up to {int(raw.counts.sum(dtype=np.int64))} but there are {len(raw.indices)} faceVertexIndices"
+        _report(diagnostics, raw, "topology", f"{said}; the mesh is skipped. Author counts and indices that agree")
+    return [number for k, number in enumerate(chunk) if not (wrong[k] or negative[k])]
+
+
+def _build_chunk(raws: list[RawMesh], chunk: list[int], built: list[MeshGeometry | None], diagnostics: Diagnostics) -> None:
+    chunk = _sound(raws, chunk, diagnostics)
+    if not chunk:
+        return
+    meshes = [raws[i] for i in chunk]
+    point_counts = np.array([len(m.points) for m in meshes])
+    face_counts = np.array([len(m.counts) for m in meshes])
+    corner_counts = np.array([len(m.indices) for m in meshes])
+    points = np.concatenate([m.points for m in meshes])
+    counts = np.concatenate([m.counts for m in meshes]).astype(np.int64)
+    local = np.concatenate([m.indices for m in meshes])
+    mesh_of_face = np.repeat(np.arange(len(meshes)), face_counts)
+    point_start = np.cumsum(point_counts) - point_counts
+    face_start = np.cumsum(face_counts) - face_counts
+    corner_start = np.cumsum(corner_counts) - corner_counts
+
+    drawn = _check_faces(meshes, points, counts, local, mesh_of_face, point_counts, corner_counts, diagnostics)
+    indices = local + np.repeat(point_start, corner_counts)
+    smooth = np.array([m.scheme in SMOOTH for m in meshes])
+    flip = np.array([m.left_handed for m in meshes])[mesh_of_face]
+    normals = smooth_normals(points, counts, indices, drawn & smooth[mesh_of_face], flip) if smooth.any() else None
+    for k, mesh in enumerate(meshes):
+        if mesh.holes is not None:
+            _take_out_holes(mesh, drawn[face_start[k] : face_start[k] + face_counts[k]], diagnostics)
+
+    corners, face = triangulate(points, counts, indices, flip=flip, drawn=drawn)
+    first = np.searchsorted(face, face_start)
+    last = np.append(first[1:], len(face))
+    mesh_of_triangle = np.repeat(np.arange(len(meshes)), last - first)
+    triangle_points = local[corners]
+    corners -= corner_start[mesh_of_triangle].astype(np.int32)[:, None]
+    face = face - face_start[mesh_of_triangle].astype(np.int32)
+    for k, mesh in enumerate(meshes):
+        begin, end, point = first[k], last[k], point_start[k]
+        if begin == end:
+            _report(diagnostics, mesh, "no-faces", "no face of the mesh can be drawn (see its other diagnostics, and holeIndices)", "warning")
+            continue
+        own_points = slice(point, point + point_counts[k])
+        built[chunk[k]] = MeshGeometry(
+            points=points[own_points],
+            triangle_corners=corners[begin:end],
+            triangle_points=triangle_points[begin:end],
+            triangle_face=face[begin:end],
+            face_count=len(mesh.counts),
+            corner_count=len(mesh.indices),
+            normals=Primvar("vertex", normals[own_points]) if smooth[k] else mesh.normals,
+            primvars=mesh.primvars,
+            face_subset=mesh.face_subset,
+        )
+
+
+def _check_faces(meshes, points, counts, local, mesh_of_face, point_counts, corner_counts, diagnostics) -> np.ndarray:
+    """Which faces can be drawn. Bad points become zeros and bad indices 0 in ``points`` and ``local``, in place."""
+    drawn = counts >= 3
+    if not drawn.all():
+        for k, number in zip(*np.unique(mesh_of_face[~drawn], return_counts=True), strict=True):
+            message = f"{number} of {len(meshes[k].counts)} faces have fewer than 3 corners; they are not drawn, the other faces are"
+            _report(diagnostics, meshes[k], "degenerate-faces", message, "warning")
+    limit = np.repeat(point_counts, corner_counts)
+    outside = (local < 0) | (local >= limit)
+    if outside.any():
+        _drop_faces_of(
+            np.flatnonzero(outside), drawn, meshes, counts, mesh_of_face, diagnostics, "index-range",
+            lambda k, values: f"faceVertexIndices outside 0..{point_counts[k] - 1} (first: {int(local[values[0]])})",
+        )  # fmt: skip
+        local[outside] = 0
+    finite = np.isfinite(points).all(axis=1)
+    if not finite.all():
+        points[~finite] = 0.0
+        point_start = np.cumsum(point_counts) - point_counts
+        used = ~finite[local + np.repeat(point_start, corner_counts)] & ~outside
+        mesh_of_point = np.repeat(np.arange(len(meshes)), point_counts)
+        bad_points = np.bincount(mesh_of_point[~finite], minlength=len(meshes))
+        _drop_faces_of(
+            np.flatnonzero(used), drawn, meshes, counts, mesh_of_face, diagnostics, "points-not-finite",
+            lambda k, _: f"{bad_points[k]} points that are NaN or infinite",
+        )  # fmt: skip
+        for k in np.setdiff1d(np.flatnonzero(bad_points), mesh_of_face[np.repeat(np.arange(len(counts)), counts)[used]]):
+            _report(diagnostics, meshes[k], "points-not-finite", f"{bad_points[k]} points are NaN or infinite, but no face uses them", "note")
+    return drawn
+
+
+def _drop_faces_of(bad_corners, drawn, meshes, counts, mesh_of_face, diagnostics, code, describe) -> None:
+    """Switch off the faces of these corners and say so for each mesh."""
+    face_of_corner = np.repeat(np.arange(len(counts)), counts)
+    faces = np.unique(face_of_corner[bad_corners])
+    drawn[faces] = False
+    mesh_of_corner = mesh_of_face[face_of_corner[bad_corners]]
+    for k, number in zip(*np.unique(mesh_of_face[faces], return_counts=True), strict=True):
+        said = describe(k, bad_corners[mesh_of_corner == k])
+        message = f"{number} of {len(meshes[k].counts)} faces use {said}; they are not drawn, the other faces are. Mend the values"
+        _report(diagnostics, meshes[k], code, message)
+
+
+def _take_out_holes(mesh: RawMesh, drawn: np.ndarray, diagnostics: Diagnostics) -> None:
+    inside = (mesh.holes >= 0) & (mesh.holes < len(drawn))
+    if not inside.all():
+        wrong = mesh.holes[~inside]
+        message = f"holeIndices holds {int(wrong[0])}, outside 0..{len(drawn) - 1} ({len(wrong)} such values); they are ignored"
+        _report(diagnostics, mesh, "hole-range", message, "warning")
+    drawn[mesh.holes[inside]] = False

@@ -1,0 +1,178 @@
+"""stage.meshes: Mesh prims -> RawMesh arrays as authored, equal ones once. mesh_batch turns them into MeshGeometry."""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass, field
+
+import numpy as np
+from pxr import Usd
+
+from hdwarp.errors import Diagnostics
+from hdwarp.stage import primvars
+from hdwarp.stage.columns import Primvar
+from hdwarp.stage.subsets import Subsets, read_subsets
+
+NO_SUBSETS = Subsets((), None)
+_SCHEMES = ("catmullClark", "loop", "bilinear", "none")
+
+
+@dataclass(slots=True, eq=False)
+class RawMesh:
+    """The arrays of one mesh as authored (dtypes settled), and the prims that have exactly these."""
+
+    points: np.ndarray  # (P, 3) float32
+    counts: np.ndarray  # (F,) int32
+    indices: np.ndarray  # (C,) int32
+    holes: np.ndarray | None
+    left_handed: bool
+    scheme: str
+    normals: Primvar | None  # authored ones, which count with scheme "none" only
+    primvars: dict[str, Primvar]
+    face_subset: np.ndarray | None
+    owners: list[str] = field(default_factory=list)
+
+    def arrays(self) -> list[np.ndarray]:
+        found = [self.points, self.counts, self.indices]
+        for primvar in (self.normals, *self.primvars.values()):
+            if primvar is not None:
+                found.append(primvar.values)
+                if primvar.indices is not None:
+                    found.append(primvar.indices)
+        return found + [array for array in (self.holes, self.face_subset) if array is not None]
+
+    def layout(self) -> tuple:
+        """Everything that is no array content; equal layouts and equal arrays make equal meshes."""
+        varying = tuple((name, p.interpolation, p.values.shape, p.indices is None) for name, p in self.primvars.items())
+        normals = None if self.normals is None else (self.normals.interpolation, self.normals.values.shape, self.normals.indices is None)
+        extras = (None if self.holes is None else len(self.holes), self.face_subset is None)
+        return len(self.points), len(self.counts), len(self.indices), self.left_handed, self.scheme, varying, normals, extras
+
+
+class MeshSet:
+    """The distinct meshes of a stage. `add` gives equal meshes the same number, comparing content, not names."""
+
+    def __init__(self) -> None:
+        self.meshes: list[RawMesh] = []
+        self._numbers: dict[tuple, list[int]] = {}
+
+    def add(self, raw: RawMesh, owner: str) -> int:
+        checksum = zlib.crc32(raw.indices, zlib.crc32(raw.points))
+        candidates = self._numbers.setdefault((checksum, raw.layout()), [])
+        for number in candidates:
+            if _same_arrays(self.meshes[number].arrays(), raw.arrays()):
+                self.meshes[number].owners.append(owner)
+                return number
+        candidates.append(len(self.meshes))
+        raw.owners.append(owner)
+        self.meshes.append(raw)
+        return candidates[-1]
+
+
+def _same_arrays(a: list[np.ndarray], b: list[np.ndarray]) -> bool:
+    return all(x.shape == y.shape and x.tobytes() == y.tobytes() for x, y in zip(a, b, strict=True))  # bytes: NaN equals itself
+
+
+def read_mesh(
+    prim: Usd.Prim,
+    names: list[str],
+    varying: list[tuple[str, str]],
+    subset_prims: list[Usd.Prim],
+    inherited_normals: np.ndarray | None,
+    time: Usd.TimeCode,
+    path: str,
+    diagnostics: Diagnostics,
+) -> tuple[RawMesh, Subsets] | None:
+    """The mesh's arrays, or None with a diagnostic where there is nothing to draw. ``names``: authored properties; ``varying``: its
+    non-constant primvars as (name, interpolation); ``inherited_normals``: a constant `primvars:normals` from the prim or above it."""
+    points = _array(prim, "points", names, time, 3)
+    counts = _array(prim, "faceVertexCounts", names, time, 1)
+    indices = _array(prim, "faceVertexIndices", names, time, 1)
+    wrong = [value for value in (points, counts, indices) if isinstance(value, str)]
+    if wrong:
+        diagnostics.error(path, "wrong-type", f"{'; '.join(wrong)}; the mesh is skipped. Author the type the Mesh schema asks for")
+        return None
+    lacking = [
+        name
+        for name, value in (("points", points), ("faceVertexCounts", counts), ("faceVertexIndices", indices))
+        if value is None or not len(value)
+    ]
+    if len(lacking) == 3 or (lacking and "points" not in lacking and counts is not None and not len(counts)):
+        diagnostics.note(path, "empty-mesh", f"the mesh is empty at this time ({_why_empty(prim, lacking, time)}); nothing is drawn for it")
+        return None
+    if lacking:
+        diagnostics.error(
+            path, "missing-topology", f"{' and '.join(lacking)} {_why_empty(prim, lacking, time)}; the mesh is skipped. Author {' and '.join(lacking)}"
+        )
+        return None
+
+    expected = {"uniform": len(counts), "vertex": len(points), "varying": len(points), "faceVarying": len(indices)}
+    scheme = "catmullClark"
+    if "subdivisionScheme" in names:
+        scheme = prim.GetAttribute("subdivisionScheme").Get() or scheme
+        if scheme not in _SCHEMES:
+            diagnostics.warning(path, "subdivision-scheme", f"subdivisionScheme is '{scheme}' (known: {', '.join(_SCHEMES)}); read as none")
+            scheme = "none"
+    left_handed = "orientation" in names and prim.GetAttribute("orientation").Get(time) == "leftHanded"
+    holes = _array(prim, "holeIndices", names, time, 1) if "holeIndices" in names else None
+    if isinstance(holes, str):
+        diagnostics.warning(path, "wrong-type", f"{holes}; no face is taken out")
+        holes = None
+    kept = {}
+    normals = None
+    for name, interpolated in varying:
+        if name == "primvars:normals" and scheme != "none":
+            continue
+        primvar = primvars.read_varying(prim, name, interpolated, time, expected, path, diagnostics)
+        if primvar is None:
+            continue
+        if name != "primvars:normals":
+            kept[name[len(primvars.PREFIX) :]] = primvar
+        elif primvar.values.shape[1] == 3:
+            normals = primvar
+    if scheme == "none" and normals is None:
+        if inherited_normals is not None and len(inherited_normals) == 3:
+            normals = Primvar("uniform", inherited_normals.reshape(1, 3), np.zeros(len(counts), np.int32))
+        elif "normals" in names and "primvars:normals" not in names:
+            normals = _plain_normals(prim, time, expected, path, diagnostics)
+    subsets = read_subsets(subset_prims, len(counts), time, path, diagnostics) if subset_prims else NO_SUBSETS
+    raw = RawMesh(points, counts, indices, holes if holes is not None and len(holes) else None, left_handed, scheme, normals, kept, subsets.face_subset)
+    return raw, subsets
+
+
+def _plain_normals(prim: Usd.Prim, time: Usd.TimeCode, expected: dict[str, int], path: str, diagnostics: Diagnostics) -> Primvar | None:
+    """The `normals` attribute. It is no primvar: no indices, and vertex unless it says otherwise."""
+    interpolated = prim.GetAttribute("normals").GetMetadata("interpolation") or "vertex"
+    if interpolated == "constant":
+        found = primvars.read_values(prim, "normals", time, {"constant": 1}, "constant", path, diagnostics)
+        return Primvar("uniform", found[0], np.zeros(expected["uniform"], np.int32)) if found and found[0].shape[1] == 3 else None
+    primvar = primvars.read_varying(prim, "normals", interpolated, time, expected, path, diagnostics)
+    return primvar if primvar is not None and primvar.values.shape[1] == 3 else None
+
+
+def _array(prim: Usd.Prim, name: str, names: list[str], time: Usd.TimeCode, width: int) -> np.ndarray | str | None:
+    """(n, 3) float32 or (n,) int32; None: no value; str: what is wrong with it."""
+    if name not in names:
+        return None
+    value = prim.GetAttribute(name).Get(time)
+    if value is None:
+        return None
+    array = np.asarray(value)
+    shape_fits = array.ndim == 1 if width == 1 else array.ndim == 2 and array.shape[1] == width
+    if array.size == 0 and type(value).__name__.endswith("Array"):
+        return np.zeros((0, 3), np.float32) if width == 3 else np.zeros(0, np.int32)
+    if not shape_fits or array.dtype.kind not in ("iu" if width == 1 else "fiu"):
+        return f"{name} holds {type(value).__name__}"
+    if width == 1:
+        if array.dtype != np.int32:
+            array = np.clip(array, -(2**31), 2**31 - 1).astype(np.int32)
+        return array
+    with np.errstate(over="ignore"):
+        return array if array.dtype == np.float32 else array.astype(np.float32)
+
+
+def _why_empty(prim: Usd.Prim, lacking: list[str], time: Usd.TimeCode) -> str:
+    sampled = [name for name in lacking if prim.GetAttribute(name).GetNumTimeSamples()]
+    if sampled and time.IsDefault():
+        return f"have no default value, only time samples ({', '.join(sampled)})"
+    return "no values" if len(lacking) == 3 else "have no values"

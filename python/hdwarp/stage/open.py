@@ -1,0 +1,127 @@
+"""stage.open: a path or a stage -> an open Usd.Stage, and which time code "no time given" means. Errors name the file and the cure."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from pxr import Sdf, Tf, Usd, UsdUtils
+
+from hdwarp.errors import ArgumentError, Diagnostics, StageError
+
+
+def open_stage(
+    stage_or_path: Usd.Stage | str | os.PathLike,
+    *,
+    mask: Sequence[str] | Usd.StagePopulationMask | None = None,
+    load: bool = True,
+    session_layer: Sdf.Layer | str | os.PathLike | None = None,
+    diagnostics: Diagnostics | None = None,
+) -> Usd.Stage:
+    """An open stage. What composition could not resolve goes to ``diagnostics`` (nowhere without one); the rest of the stage is there.
+
+    ``mask`` populates only these prims, what their relationships name (materials, prototypes, cameras of products) and the ancestors.
+    ``load=False`` leaves payloads unloaded. A Usd.Stage is handed back as it is: `read_stage` takes a mask for it.
+    Raises StageError for a file that is missing or no stage and for an expired stage.
+    """
+    if isinstance(stage_or_path, Usd.Stage):
+        if not stage_or_path or not stage_or_path.GetPseudoRoot():
+            raise StageError("stage", "the Usd.Stage has expired; keep a reference to it, or open it again")
+        if session_layer is not None:
+            raise ArgumentError("session_layer= goes with a path; give a Usd.Stage its session layer when opening it")
+        return _reported(stage_or_path, diagnostics)
+    if not isinstance(stage_or_path, str | os.PathLike):
+        raise ArgumentError(f"expected a Usd.Stage or a path, got {type(stage_or_path).__name__}")
+    name = os.fspath(stage_or_path)
+    quiet = UsdUtils.CoalescingDiagnosticDelegate()  # pxr's warnings: told as diagnostics below, not on stderr
+    try:
+        root = _open_layer(name, "stage")
+        session = session_layer if session_layer is None or isinstance(session_layer, Sdf.Layer) else _open_layer(session_layer, "session layer")
+        arguments = [root] if session is None else [root, session]
+        rule = Usd.Stage.LoadAll if load else Usd.Stage.LoadNone
+        if mask is None:
+            stage = Usd.Stage.Open(*arguments, rule)
+        else:
+            stage = Usd.Stage.OpenMasked(*arguments, population_mask(mask), rule)
+            stage.ExpandPopulationMask()
+    except Tf.ErrorException as error:
+        raise StageError(name, f"cannot be opened as a USD stage: {plain_text(error)}") from None
+    finally:
+        quiet.TakeUncoalescedDiagnostics()
+        del quiet
+    return _reported(stage, diagnostics)
+
+
+def _open_layer(name: Sdf.Layer | str | os.PathLike, role: str) -> Sdf.Layer:
+    name = os.fspath(name)
+    if not name:
+        raise StageError("", f"the {role}'s path is empty; give a .usd, .usda, .usdc or .usdz file")
+    if Path(name).is_dir():
+        raise StageError(name, f"is a folder, not a {role}; give a .usd, .usda, .usdc or .usdz file")
+    try:
+        layer = Sdf.Layer.FindOrOpen(name)
+    except Tf.ErrorException as error:
+        raise StageError(name, f"cannot be read as a USD {role}: {plain_text(error)}") from None
+    if layer is None:
+        if not Path(name).exists():
+            raise StageError(name, f"the {role} was not found (looked from {os.getcwd()}); check the path")
+        raise StageError(name, f"cannot be read as a USD {role}; check that it is a .usd, .usda, .usdc or .usdz file")
+    return layer
+
+
+def _reported(stage: Usd.Stage, diagnostics: Diagnostics | None) -> Usd.Stage:
+    if diagnostics is not None:
+        report_composition(stage, diagnostics)
+    return stage
+
+
+def report_composition(stage: Usd.Stage, diagnostics: Diagnostics) -> None:
+    """Unresolved references, sublayers and payloads and other composition errors, as diagnostics of severity error."""
+    for error in stage.GetCompositionErrors():
+        site = getattr(error, "rootSite", None)
+        path = getattr(site, "path", None) or stage.GetRootLayer().identifier
+        diagnostics.error(path, "composition", f"{' '.join(str(error).split())} What is missing is left out; mend the path or remove the arc")
+
+
+def population_mask(paths: Sequence[str] | Usd.StagePopulationMask) -> Usd.StagePopulationMask:
+    """A mask from prim paths. Raises ArgumentError for what is no absolute prim path."""
+    if isinstance(paths, Usd.StagePopulationMask):
+        return paths
+    mask = Usd.StagePopulationMask()
+    for path in [paths] if isinstance(paths, str | Sdf.Path) else paths:
+        if not Sdf.Path.IsValidPathString(str(path)) or not Sdf.Path(str(path)).IsAbsoluteRootOrPrimPath():
+            raise ArgumentError(f"mask: {str(path)!r} is not an absolute prim path such as /World/robot")
+        mask.Add(Sdf.Path(str(path)))
+    return mask
+
+
+def default_time() -> Usd.TimeCode:
+    """The time code of values without time samples."""
+    return Usd.TimeCode.Default()
+
+
+def resolve_time(stage: Usd.Stage, time: float | Usd.TimeCode | None) -> Usd.TimeCode:
+    """The time code ``time`` means. None: the stage's startTimeCode if authored, else every attribute's earliest sample."""
+    if isinstance(time, Usd.TimeCode):
+        return time
+    if time is None:
+        return Usd.TimeCode(stage.GetStartTimeCode()) if stage.HasAuthoredMetadata("startTimeCode") else Usd.TimeCode.EarliestTime()
+    try:
+        number = float(time)
+    except (TypeError, ValueError):
+        raise ArgumentError(f"time is {time!r}; give a time code (a number), a Usd.TimeCode or None") from None
+    if not math.isfinite(number):
+        raise ArgumentError(f"time is {number}; give a finite time code, or None for the stage's start")
+    return Usd.TimeCode(number)
+
+
+def plain_text(error: Tf.ErrorException) -> str:
+    """What a pxr error says, without the C++ places it was raised from."""
+    messages = []
+    for line in str(error).splitlines():
+        text = line.partition(" : ")[2].strip().strip("'") if line.strip().startswith("Error in ") else line.strip().strip("'")
+        if text and text not in messages:
+            messages.append(text)
+    return "; ".join(messages) or "unknown error"

@@ -1,0 +1,63 @@
+"""stage.subsets: GeomSubset prims of the materialBind family -> which slot each face of a mesh belongs to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from pxr import Usd
+
+from hdwarp.errors import Diagnostics
+
+_MOST = 32767  # a slot is an int16
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Subsets:
+    """The material slots of a mesh: prim name and whether that prim has bindings of its own, and (F,) int16 slot by face, -1 in none."""
+
+    slots: tuple[tuple[str, bool], ...]
+    face_subset: np.ndarray | None
+
+
+def read_subsets(prims: list[Usd.Prim], face_count: int, time: Usd.TimeCode, mesh_path: str, diagnostics: Diagnostics) -> Subsets:
+    """Only face subsets of family materialBind carry materials. A face in two of them belongs to the first."""
+    slots: list[tuple[str, bool]] = []
+    face_subset = np.full(face_count, -1, np.int16)
+    for prim in prims:
+        if prim.GetAttribute("familyName").Get() != "materialBind":
+            continue
+        path = f"{mesh_path}/{prim.GetName()}"
+        element_type = prim.GetAttribute("elementType").Get()
+        if element_type not in (None, "face"):
+            diagnostics.note(path, "subset-type", f"elementType is '{element_type}': only face subsets carry materials on a mesh; it is ignored")
+            continue
+        value = prim.GetAttribute("indices").Get(time)
+        faces = np.asarray(value) if value is not None else np.zeros(0, np.int32)
+        if faces.size == 0:
+            continue
+        if faces.dtype.kind not in "iu" or faces.ndim != 1:
+            diagnostics.warning(path, "wrong-type", f"indices holds {type(value).__name__}, not integers; the subset is ignored")
+            continue
+        if len(slots) == _MOST:
+            diagnostics.warning(path, "subset-count", f"more than {_MOST} material subsets on one mesh; this one is ignored")
+            continue
+        outside = (faces < 0) | (faces >= face_count)
+        if outside.any():
+            diagnostics.warning(
+                path,
+                "subset-indices",
+                f"{int(outside.sum())} of {len(faces)} indices are outside 0..{face_count - 1} (first: {int(faces[outside][0])}); they are ignored",
+            )
+            faces = faces[~outside]
+        once = np.unique(faces)
+        taken = face_subset[once] >= 0
+        if len(once) < len(faces) or taken.any():
+            diagnostics.warning(
+                path,
+                "subset-duplicates",
+                f"{len(faces) - len(once) + int(taken.sum())} indices name a face that this or an earlier subset already holds; the first one counts",
+            )
+        face_subset[once[~taken]] = len(slots)
+        slots.append((prim.GetName(), any(name.startswith("material:binding") for name in prim.GetAuthoredPropertyNames())))
+    return Subsets(tuple(slots), face_subset if slots else None)
