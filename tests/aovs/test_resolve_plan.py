@@ -74,7 +74,7 @@ def test_each_plane_alone_is_the_same(tools, device):
 
 def test_clear_values_of_every_plane(tools, device):
     setup = make(tools, device)
-    clear = {name: 3 for name in EVERY} | {"normal": (1, 2, 3), "color": (0.25, 0.5, 0.75, 1)}
+    clear = dict.fromkeys(EVERY, 3) | {"normal": (1, 2, 3), "color": (0.25, 0.5, 0.75, 1)}
     for image, hit in zip(setup.resolve(EVERY, clear=clear), setup.hits, strict=True):
         for name in EVERY:
             missed = image[name][~hit.seen]
@@ -161,7 +161,7 @@ def test_samples_are_averaged(tools, device):
     arrays = outputs_of(setup, ["color", "rgba8"], fill=7)
     samples = ColourSamples(setup.rows, 3, setup.width, setup.height, arrays, device=device)
     rng = np.random.default_rng(0)
-    for repeat in range(2):  # the second run starts anew
+    for _ in range(2):  # the second run starts anew
         given = rng.uniform(0, 1, (4, setup.pixel_count, 4)).astype(np.float32)
         given[:, :, 3] = rng.integers(0, 2, given.shape[:2])
         given[..., :3] *= given[..., 3:]

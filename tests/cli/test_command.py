@@ -82,7 +82,7 @@ def test_a_camera_to_npz(stage, tmp_path):
         "-o", out, "--device", "cpu")  # fmt: skip
     with np.load(out) as planes:
         assert planes["color"].shape == (48, 64, 4)
-        assert planes["distance_to_image_plane"][24, 32] == pytest.approx(4.0, abs=1e-3)
+        assert planes["distance_to_image_plane"][24, 32] == pytest.approx(4.0, abs=5e-3)
         assert planes["K"][0, 0] == pytest.approx(50.0)
         assert planes["prim_paths"].tolist() == ["/ball"]
 
@@ -142,7 +142,7 @@ def test_one_broken_product_does_not_stop_the_others(products, tmp_path, capsys)
         (["render", "{stage}", "--camera", "/nothing", "-o", "{tmp}/a.png"], 1, "/camera"),
         (["render", "{stage}", "--aov", "colour", "-o", "{tmp}/a.png"], 2, "color"),
         (["render", "{stage}", "--aov", "motion", "-o", "{tmp}/a.png"], 1, "motion"),
-        (["render", "{stage}", "--resolution", "0x5", "-o", "{tmp}/a.png"], 2, "0 x 5"),
+        (["render", "{stage}", "--resolution", "0x5", "-o", "{tmp}/a.png"], 2, "(0, 5)"),
         (["render", "{stage}", "--resolution", "1000000x1000000", "-o", "{tmp}/a.png"], 2, "1000000"),
         (["render", "{stage}", "--samples", "8", "-o", "{tmp}/a.png"], 2, "use 4 or 9"),
         (["render", "{stage}", "--device", "cuda:7", "-o", "{tmp}/a.png"], 2, "cuda:7"),

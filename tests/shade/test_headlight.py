@@ -20,7 +20,7 @@ def check(image, hit, view, base, emissive=(0, 0, 0)):
     colour = view.exposure * (base * facing[:, None] + emissive)
     np.testing.assert_allclose(image["color"][seen][:, :3], colour, rtol=1e-5, atol=1e-6)
     assert np.all(image["color"][seen][:, 3] == 1)
-    np.testing.assert_allclose(image["albedo"][seen][:, :3], base, rtol=1e-6)
+    np.testing.assert_allclose(image["albedo"][seen][:, :3], base, rtol=1e-6, atol=2e-7)
     assert np.all(image["albedo"][seen][:, 3] == 1)
     np.testing.assert_array_equal(image["rgba8"][seen][:, :3], srgb_bytes(image["color"][seen][:, :3]))
     assert np.all(image["rgba8"][seen][:, 3] == 255)

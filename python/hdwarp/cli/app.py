@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 import traceback
 
-import click
 import typer
 
 from hdwarp.cli import check, doctor, inspect, render, unsupported
 from hdwarp.cli.console import DONE, FAILED, USAGE, say
 from hdwarp.errors import ArgumentError, Error
+
+_UsageError = typer.BadParameter.__mro__[1]  # click's, which typer brings along under a name of its own in newer versions
 
 app = typer.Typer(
     name="hdwarp",
@@ -51,16 +52,16 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         code = app(args=[argument for argument in arguments if argument != "--debug"], prog_name="hdwarp", standalone_mode=False)
         code = code if isinstance(code, int) else DONE
-    except click.exceptions.NoArgsIsHelpError as error:
-        print(error.format_message())
-        code = USAGE
-    except click.UsageError as error:
+    except _UsageError as error:
+        if type(error).__name__ == "NoArgsIsHelpError":
+            print(error.format_message())
+            return USAGE
         hint = f"; see '{error.ctx.command_path} --help'" if error.ctx is not None else ""
         say(f"{error.format_message().rstrip('.')}{hint}")
         code = USAGE
-    except click.exceptions.Exit as error:
+    except typer.Exit as error:
         code = error.exit_code
-    except (KeyboardInterrupt, click.Abort):
+    except (KeyboardInterrupt, typer.Abort):
         say("interrupted; files already finished are whole, run again with --resume")
         code = 130
     except ArgumentError as error:

@@ -18,14 +18,16 @@ def doctor(
     device: Annotated[str | None, typer.Option("--device", help="cpu or cuda:0; all devices by default.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")] = False,
 ) -> int:
+    from hdwarp.cli.quiet import start_quietly
+
+    start_quietly()
+
     import warp as wp
 
     import hdwarp
     from hdwarp import launch
-    from hdwarp.cli.quiet import start_quietly
     from hdwarp.scene import find_device
 
-    start_quietly()
     launch.on_compile = lambda name: say("compiling kernels; this happens on the first run only")
     names = [str(item) for item in wp.get_devices()] if device is None else [str(find_device(device))]
     checks = {name: verify(name) for name in names}

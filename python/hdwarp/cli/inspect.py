@@ -119,58 +119,37 @@ def _intrinsics(camera, image) -> list | None:
 
 
 def show(summary: dict) -> None:
-    """The summary for people, on stdout."""
-    from rich.console import Console
-    from rich.table import Table
-
-    console = Console(highlight=False, soft_wrap=True)
+    """The summary for people, on stdout: a line a camera and a render, so that grep finds them."""
     codes = summary["timeCodes"]
     times = f", time codes {codes[0]:g} to {codes[1]:g}" if codes else ""
-    console.print(f"{summary['stage']}: {summary['upAxis']} up, metersPerUnit {summary['metersPerUnit']:g}{times}", markup=False)
-    for title, rows in (("camera", summary["cameras"]), ("render", summary["renders"])):
-        if not rows:
-            continue
-        table = Table(box=None, pad_edge=False, header_style="bold")
-        headings = (
-            ("camera", "lens", "image", "fx fy cx cy [px]", "clip [m]")
-            if title == "camera"
-            else ("product", "camera", "image", "fx fy cx cy [px]", "vars")
-        )
-        for heading in headings:
-            table.add_column(heading, overflow="fold")
-        for row in rows:
-            table.add_row(*(_camera_cells(row) if title == "camera" else _shot_cells(row)))
-        console.print()
-        console.print(table)
+    print(f"{summary['stage']}: {summary['upAxis']} up, metersPerUnit {summary['metersPerUnit']:g}{times}")
+    for row in summary["cameras"]:
+        near, far = row["clippingRange_m"]
+        sensor = "" if "sensor" not in row else " sensor"
+        print(f"camera {row['path']}: {row['lens']}{sensor}{_size(row.get('resolution'))}{_k(row.get('K'))}, clip {near:g} to {far:g} m")
+    for row in summary["renders"]:
+        x0, y0, width, height = row["dataWindow"]
+        window = "" if [x0, y0, width, height] == [0, 0, *row["resolution"]] else f", data window {width}x{height}{x0:+d}{y0:+d}"
+        names = ", ".join(var["name"] if var["name"] == var["aov"] else f"{var['name']} ({var['aov']})" for var in row["vars"])
+        name = row["product"] or "(no product)"
+        camera = row["camera"] or "framed default view"
+        print(f"render {name}: camera {camera}{_size(row['resolution'])}{window}{_k(row['K'])}; {names}")
     drawn = summary["drawn"]
-    console.print()
-    console.print(
-        f"draws {drawn['prims']} prims ({drawn['instances']} instances, {drawn['uniqueMeshes']} unique meshes,"
-        f" {drawn['triangles']:,} triangles; {drawn['trianglesWithInstances']:,} with instances),"
-        f" {drawn['materials']} materials, {drawn['bodies']} bodies",
-        markup=False,
+    print(
+        f"draws {drawn['prims']} prims: {drawn['instances']} instances, {drawn['uniqueMeshes']} unique meshes,"
+        f" {drawn['triangles']:,} triangles ({drawn['trianglesWithInstances']:,} with instances),"
+        f" {drawn['materials']} materials, {drawn['bodies']} bodies"
     )
-    console.print("prims: " + ", ".join(f"{name} {count}" for name, count in summary["prims"].items()), markup=False)
+    print("prims: " + (", ".join(f"{name} {count}" for name, count in summary["prims"].items()) or "none"))
     if summary["lights"]:
-        console.print("lights (not used yet): " + ", ".join(summary["lights"]), markup=False)
+        print("lights (not used yet): " + ", ".join(summary["lights"]))
     if summary["sites"]:
-        console.print("sites: " + ", ".join(summary["sites"]), markup=False)
+        print("sites: " + ", ".join(summary["sites"]))
 
 
-def _k_cell(k: list | None) -> str:
-    return "-" if k is None else f"{k[0][0]:.3f} {k[1][1]:.3f} {k[0][2]:.3f} {k[1][2]:.3f}"
+def _size(resolution: list | None) -> str:
+    return "" if resolution is None else f", {resolution[0]}x{resolution[1]}"
 
 
-def _camera_cells(row: dict) -> tuple[str, ...]:
-    size = "x".join(str(side) for side in row["resolution"]) if "resolution" in row else "-"
-    near, far = row["clippingRange_m"]
-    return row["path"], row["lens"], size, _k_cell(row.get("K")), f"{near:g} {far:g}"
-
-
-def _shot_cells(row: dict) -> tuple[str, ...]:
-    size = "x".join(str(side) for side in row["resolution"])
-    x0, y0, width, height = row["dataWindow"]
-    if [x0, y0, width, height] != [0, 0, *row["resolution"]]:
-        size += f" window {width}x{height}{x0:+d}{y0:+d}"
-    names = ", ".join(var["name"] if var["name"] == var["aov"] else f"{var['name']} ({var['aov']})" for var in row["vars"])
-    return row["product"] or "-", row["camera"] or "framed default view", size, _k_cell(row["K"]), names
+def _k(k: list | None) -> str:
+    return "" if k is None else f", fx {k[0][0]:.3f} fy {k[1][1]:.3f} cx {k[0][2]:.3f} cy {k[1][2]:.3f} px"

@@ -70,15 +70,17 @@ def render(
     size = parse_resolution(resolution) if resolution is not None else None
     check_samples(samples)
 
+    from hdwarp.cli.quiet import start_quietly
+
+    start_quietly()
+
     from hdwarp import launch
     from hdwarp.batch.jobs import describe, plan_jobs, run_jobs
-    from hdwarp.cli.quiet import start_quietly
     from hdwarp.delegate.render_settings import RenderSettings
     from hdwarp.scene import check_purposes, find_device
     from hdwarp.stage.open import default_time as stage_default_time
     from hdwarp.writeback.layer import write_results
 
-    start_quietly()
     launch.on_compile = lambda name: say("compiling kernels; this happens on the first run only")
     device_found = find_device("cpu" if disable_gpu and device is None else device)
     time = stage_default_time() if default_time else None

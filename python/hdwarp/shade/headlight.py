@@ -69,7 +69,6 @@ def colour_kernel(lanes: int) -> wp.Kernel:
             return
         ray = world_ray(views[run.view], run.y)
         exposure = views[run.view].exposure
-        ahead = wp.vec3f(ray.direction_dx)
         hit = ints()
         material = ints()
         red, green, blue, alpha = floats(), floats(), floats(), floats()
@@ -108,12 +107,13 @@ def colour_kernel(lanes: int) -> wp.Kernel:
                             wp.where(hit[lane] != 0, 1.0, clear.albedo[3]),
                         )
             if normal:
-                start = wp.vec3f(ray.direction + ray.direction_dx * wp.float64(run.x + block * LANES))
                 for lane in range(LANES):
                     m = wp.max(material[lane], 0)
                     emits = wp.where(material[lane] >= 0, exposure, 0.0)
-                    s = float(lane)
-                    dx, dy, dz = start[0] + ahead[0] * s, start[1] + ahead[1] * s, start[2] + ahead[2] * s
+                    s = wp.float64(run.x + block * LANES + lane)
+                    dx = wp.float32(ray.direction[0] + ray.direction_dx[0] * s)
+                    dy = wp.float32(ray.direction[1] + ray.direction_dx[1] * s)
+                    dz = wp.float32(ray.direction[2] + ray.direction_dx[2] * s)
                     here = 3 * (pixel + wp.clamp(lane, low, high - 1))
                     along = normal[here] * dx + normal[here + 1] * dy + normal[here + 2] * dz
                     facing = wp.abs(along) / wp.sqrt(dx * dx + dy * dy + dz * dz) * exposure

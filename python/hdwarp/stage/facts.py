@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum, auto
 
@@ -30,31 +31,31 @@ class Category(IntEnum):
     UNKNOWN = auto()  # typed, but by a schema this process does not know
 
 
-@dataclass(slots=True, eq=False)
 class Facts:
-    """One prim's own opinions. None, empty or False: it has none."""
+    """One prim's own opinions. None, empty or False: it has none. Class attributes are the defaults: most prims say very little, and a
+    stage has many of them."""
 
-    prim: Usd.Prim
-    category: Category
-    type_name: str
-    xformable: bool = False
-    names: list[str] = field(default_factory=list)  # authored properties
+    names: Sequence[str] = ()  # authored properties
     local: Gf.Matrix4d | None = None
-    resets: bool = False  # !resetXformStack!
-    visible: bool = True
+    resets = False  # !resetXformStack!
+    visible = True
     purpose: str | None = None
     purpose_visibility: dict[str, bool] | None = None  # of VisibilityAPI
     constants: dict[str, np.ndarray | None] | None = None  # None as a value: a non-constant primvar hides the inherited constant
-    varying: list[tuple[str, str]] = field(default_factory=list)  # non-constant primvars: (name, interpolation)
-    bindings: int = 0  # 0: no material binding; 1: direct; 2: a collection as well
-    body: bool = False
-    site: bool = False
-    light: bool = False
-    prototype: str = ""  # path of the native prototype whose children stand in for this instance's
-    children: list[Usd.Prim] = field(default_factory=list)
-    subsets: list[Usd.Prim] = field(default_factory=list)
+    varying: Sequence[tuple[str, str]] = ()  # non-constant primvars: (name, interpolation)
+    bindings = 0  # 0: no material binding; 1: direct; 2: a collection as well
+    body = False
+    site = False
+    light = False
+    prototype = ""  # path of the native prototype whose children stand in for this instance's
+    children: Sequence[Usd.Prim] = ()
+    child_names: Sequence[str] = ()  # asked for together: a name each costs as much as a whole list
+    subsets: Sequence[Usd.Prim] = ()
     geometry: object = None  # what reading the geometry gave, kept for the next instance
-    geometry_read: bool = False
+    geometry_read = False
+
+    def __init__(self, prim: Usd.Prim, category: Category, type_name: str, xformable: bool) -> None:
+        self.prim, self.category, self.type_name, self.xformable = prim, category, type_name, xformable
 
 
 @dataclass(slots=True, eq=False)
@@ -70,6 +71,12 @@ class FactReader:
     categories: dict[str, tuple[Category, bool]] = field(default_factory=dict)
     kept: dict[tuple[str, bool], Facts] = field(default_factory=dict)
 
+
+# Properties that say nothing to what is below a prim: read where its geometry is read.
+_SILENT = frozenset(
+    ("points", "faceVertexCounts", "faceVertexIndices", "extent", "normals", "subdivisionScheme", "doubleSided", "orientation")
+    + ("xformOpOrder", "xformOp:translate", "xformOp:transform", "xformOp:scale", "xformOp:rotateXYZ", "xformOp:orient")
+)
 
 # Prototypes of point instancers may be overs or classes, whose children count as undefined or abstract too.
 ANY_SPECIFIER = Usd.PrimIsActive & Usd.PrimIsLoaded
@@ -98,18 +105,25 @@ def _read(reader: FactReader, prim: Usd.Prim, path: str, any_specifier: bool) ->
         _read_applied(reader, facts, prim, applied)
     if facts.category is Category.SHADING:
         return facts
-    names = facts.names = prim.GetAuthoredPropertyNames()
+    names = prim.GetAuthoredPropertyNames()
     try:
-        _read_properties(reader, facts, prim, names)
+        if names:
+            facts.names = names
+            _read_properties(reader, facts, prim, names)
     except Tf.ErrorException as error:
         reader.diagnostics.error(path, "unreadable", f"{plain_text(error)}; this part of the prim is left out")
     if reader.has_instances and prim.IsInstance():
         prototype = prim.GetPrototype()
         facts.prototype = str(prototype.GetPath())
         facts.children = prototype.GetFilteredChildren(reader.predicate)
+        facts.child_names = prototype.GetFilteredChildrenNames(reader.predicate)
     else:
-        facts.children = prim.GetFilteredChildren(ANY_SPECIFIER if any_specifier else reader.predicate)
-    if facts.category is Category.MESH and facts.children:
+        predicate = ANY_SPECIFIER if any_specifier else reader.predicate
+        children = prim.GetFilteredChildren(predicate)
+        if children:
+            facts.children = children
+            facts.child_names = prim.GetFilteredChildrenNames(predicate)
+    if facts.children and facts.category is Category.MESH:
         facts.subsets = [child for child in facts.children if child.GetTypeName() == "GeomSubset"]
     return facts
 
@@ -125,6 +139,8 @@ def _read_properties(reader: FactReader, facts: Facts, prim: Usd.Prim, names: li
     time = reader.time
     imageable = facts.category is not Category.OTHER
     for name in names:
+        if name in _SILENT:
+            continue
         if name.startswith("primvars:"):
             if primvars.is_primvar(name):
                 _read_primvar(reader, facts, prim, name)
@@ -158,7 +174,7 @@ def _read_primvar(reader: FactReader, facts: Facts, prim: Usd.Prim, name: str) -
         facts.constants[name[len(primvars.PREFIX) :]] = value
     else:
         facts.constants[name[len(primvars.PREFIX) :]] = None
-        facts.varying.append((name, interpolated))
+        facts.varying = (*facts.varying, (name, interpolated))
 
 
 def _categorise(prim: Usd.Prim, type_name: str) -> tuple[Category, bool]:

@@ -33,24 +33,31 @@ def bound_materials(
     prims = [stage.GetPrimAtPath(path) for path in paths]
     bound = [""] * len(paths)
     materials: dict[str, UsdShade.Material] = {}
+    fallbacks: dict[int, str] | None = None  # what a purpose without binding fell back to: USD has asked for all-purpose by itself
     for purpose in purposes:
         todo = [k for k in range(len(paths)) if not bound[k]]
         if not todo:
             break
+        if not purpose and fallbacks is not None:
+            for k in todo:
+                bound[k] = fallbacks.get(k, "")
+            continue
         try:
             found, relationships = UsdShade.MaterialBindingAPI.ComputeBoundMaterials([prims[k] for k in todo], purpose)
         except Tf.ErrorException as error:
             diagnostics.error(paths[todo[0]], "material-binding", f"{plain_text(error)}; these bindings are ignored")
             continue
+        fallbacks = {}
         for k, material, relationship in zip(todo, found, relationships, strict=True):
             if not material:
                 continue
-            # USD falls back to all-purpose bindings by itself; take them only when it is their turn
-            if purpose and _purpose_of(relationship.GetName()) != purpose:
-                continue
             name = str(material.GetPath())
-            bound[k] = name
             materials.setdefault(name, material)
+            if purpose and _purpose_of(relationship.GetName()) != purpose:
+                fallbacks[k] = name
+            else:
+                bound[k] = name
+    materials = {name: materials[name] for name in set(bound) if name}
     for k, path in enumerate(paths):
         if not bound[k]:
             _report_missing(prims[k], path, diagnostics)

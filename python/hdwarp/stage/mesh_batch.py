@@ -97,22 +97,21 @@ def _build_chunk(raws: list[RawMesh], chunk: list[int], built: list[MeshGeometry
     triangle_points = local[corners]
     corners -= corner_start[mesh_of_triangle].astype(np.int32)[:, None]
     face = face - face_start[mesh_of_triangle].astype(np.int32)
-    for k, mesh in enumerate(meshes):
-        begin, end, point = first[k], last[k], point_start[k]
+    ranges = zip(chunk, meshes, first.tolist(), last.tolist(), point_start.tolist(), (point_start + point_counts).tolist(), strict=True)
+    for number, mesh, begin, end, first_point, last_point in ranges:
         if begin == end:
             _report(diagnostics, mesh, "no-faces", "no face of the mesh can be drawn (see its other diagnostics, and holeIndices)", "warning")
             continue
-        own_points = slice(point, point + point_counts[k])
-        built[chunk[k]] = MeshGeometry(
-            points=points[own_points],
-            triangle_corners=corners[begin:end],
-            triangle_points=triangle_points[begin:end],
-            triangle_face=face[begin:end],
-            face_count=len(mesh.counts),
-            corner_count=len(mesh.indices),
-            normals=Primvar("vertex", normals[own_points]) if smooth[k] else mesh.normals,
-            primvars=mesh.primvars,
-            face_subset=mesh.face_subset,
+        built[number] = MeshGeometry(
+            points[first_point:last_point],
+            corners[begin:end],
+            triangle_points[begin:end],
+            face[begin:end],
+            len(mesh.counts),
+            len(mesh.indices),
+            Primvar("vertex", normals[first_point:last_point]) if mesh.scheme in SMOOTH else mesh.normals,
+            mesh.primvars,
+            mesh.face_subset,
         )
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import zlib
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from pxr import Usd
@@ -30,7 +30,7 @@ class RawMesh:
     normals: Primvar | None  # authored ones, which count with scheme "none" only
     primvars: dict[str, Primvar]
     face_subset: np.ndarray | None
-    owners: list[str] = field(default_factory=list)
+    owners: list[str]
 
     def arrays(self) -> list[np.ndarray]:
         found = [self.points, self.counts, self.indices]
@@ -43,10 +43,12 @@ class RawMesh:
 
     def layout(self) -> tuple:
         """Everything that is no array content; equal layouts and equal arrays make equal meshes."""
+        shape = (len(self.points), len(self.counts), len(self.indices), self.left_handed, self.scheme)
+        if not self.primvars and self.normals is None and self.holes is None and self.face_subset is None:
+            return shape
         varying = tuple((name, p.interpolation, p.values.shape, p.indices is None) for name, p in self.primvars.items())
         normals = None if self.normals is None else (self.normals.interpolation, self.normals.values.shape, self.normals.indices is None)
-        extras = (None if self.holes is None else len(self.holes), self.face_subset is None)
-        return len(self.points), len(self.counts), len(self.indices), self.left_handed, self.scheme, varying, normals, extras
+        return *shape, varying, normals, None if self.holes is None else len(self.holes), self.face_subset is None
 
 
 class MeshSet:
@@ -57,8 +59,10 @@ class MeshSet:
         self._numbers: dict[tuple, list[int]] = {}
 
     def add(self, raw: RawMesh, owner: str) -> int:
-        checksum = zlib.crc32(raw.indices, zlib.crc32(raw.points))
-        candidates = self._numbers.setdefault((checksum, raw.layout()), [])
+        key = (hash(raw.points.tobytes()), raw.layout())
+        candidates = self._numbers.get(key)
+        if candidates is None:
+            candidates = self._numbers[key] = []
         for number in candidates:
             if _same_arrays(self.meshes[number].arrays(), raw.arrays()):
                 self.meshes[number].owners.append(owner)
@@ -75,9 +79,9 @@ def _same_arrays(a: list[np.ndarray], b: list[np.ndarray]) -> bool:
 
 def read_mesh(
     prim: Usd.Prim,
-    names: list[str],
-    varying: list[tuple[str, str]],
-    subset_prims: list[Usd.Prim],
+    names: Sequence[str],
+    varying: Sequence[tuple[str, str]],
+    subset_prims: Sequence[Usd.Prim],
     inherited_normals: np.ndarray | None,
     time: Usd.TimeCode,
     path: str,
@@ -88,25 +92,10 @@ def read_mesh(
     points = _array(prim, "points", names, time, 3)
     counts = _array(prim, "faceVertexCounts", names, time, 1)
     indices = _array(prim, "faceVertexIndices", names, time, 1)
-    wrong = [value for value in (points, counts, indices) if isinstance(value, str)]
-    if wrong:
-        diagnostics.error(path, "wrong-type", f"{'; '.join(wrong)}; the mesh is skipped. Author the type the Mesh schema asks for")
-        return None
-    lacking = [
-        name
-        for name, value in (("points", points), ("faceVertexCounts", counts), ("faceVertexIndices", indices))
-        if value is None or not len(value)
-    ]
-    if len(lacking) == 3 or (lacking and "points" not in lacking and counts is not None and not len(counts)):
-        diagnostics.note(path, "empty-mesh", f"the mesh is empty at this time ({_why_empty(prim, lacking, time)}); nothing is drawn for it")
-        return None
-    if lacking:
-        diagnostics.error(
-            path, "missing-topology", f"{' and '.join(lacking)} {_why_empty(prim, lacking, time)}; the mesh is skipped. Author {' and '.join(lacking)}"
-        )
-        return None
-
-    expected = {"uniform": len(counts), "vertex": len(points), "varying": len(points), "faceVarying": len(indices)}
+    for array in (points, counts, indices):
+        if array is None or isinstance(array, str) or not len(array):
+            _report_lacking(prim, points, counts, indices, time, path, diagnostics)
+            return None
     scheme = "catmullClark"
     if "subdivisionScheme" in names:
         scheme = prim.GetAttribute("subdivisionScheme").Get() or scheme
@@ -120,6 +109,9 @@ def read_mesh(
         holes = None
     kept = {}
     normals = None
+    expected = None
+    if varying or scheme == "none":
+        expected = {"uniform": len(counts), "vertex": len(points), "varying": len(points), "faceVarying": len(indices)}
     for name, interpolated in varying:
         if name == "primvars:normals" and scheme != "none":
             continue
@@ -136,7 +128,9 @@ def read_mesh(
         elif "normals" in names and "primvars:normals" not in names:
             normals = _plain_normals(prim, time, expected, path, diagnostics)
     subsets = read_subsets(subset_prims, len(counts), time, path, diagnostics) if subset_prims else NO_SUBSETS
-    raw = RawMesh(points, counts, indices, holes if holes is not None and len(holes) else None, left_handed, scheme, normals, kept, subsets.face_subset)
+    if holes is not None and not len(holes):
+        holes = None
+    raw = RawMesh(points, counts, indices, holes, left_handed, scheme, normals, kept, subsets.face_subset, [])
     return raw, subsets
 
 
@@ -150,7 +144,7 @@ def _plain_normals(prim: Usd.Prim, time: Usd.TimeCode, expected: dict[str, int],
     return primvar if primvar is not None and primvar.values.shape[1] == 3 else None
 
 
-def _array(prim: Usd.Prim, name: str, names: list[str], time: Usd.TimeCode, width: int) -> np.ndarray | str | None:
+def _array(prim: Usd.Prim, name: str, names: Sequence[str], time: Usd.TimeCode, width: int) -> np.ndarray | str | None:
     """(n, 3) float32 or (n,) int32; None: no value; str: what is wrong with it."""
     if name not in names:
         return None
@@ -158,17 +152,34 @@ def _array(prim: Usd.Prim, name: str, names: list[str], time: Usd.TimeCode, widt
     if value is None:
         return None
     array = np.asarray(value)
-    shape_fits = array.ndim == 1 if width == 1 else array.ndim == 2 and array.shape[1] == width
+    if array.dtype == (np.int32 if width == 1 else np.float32) and array.ndim == (1 if width == 1 else 2) and array.size and (width == 1 or array.shape[1] == 3):
+        return array
     if array.size == 0 and type(value).__name__.endswith("Array"):
         return np.zeros((0, 3), np.float32) if width == 3 else np.zeros(0, np.int32)
+    shape_fits = array.ndim == 1 if width == 1 else array.ndim == 2 and array.shape[1] == width
     if not shape_fits or array.dtype.kind not in ("iu" if width == 1 else "fiu"):
         return f"{name} holds {type(value).__name__}"
     if width == 1:
-        if array.dtype != np.int32:
-            array = np.clip(array, -(2**31), 2**31 - 1).astype(np.int32)
-        return array
+        return np.clip(array, -(2**31), 2**31 - 1).astype(np.int32)
     with np.errstate(over="ignore"):
-        return array if array.dtype == np.float32 else array.astype(np.float32)
+        return array.astype(np.float32)
+
+
+def _report_lacking(prim, points, counts, indices, time: Usd.TimeCode, path: str, diagnostics: Diagnostics) -> None:
+    """Why a mesh without usable points, counts or indices is not drawn."""
+    arrays = {"points": points, "faceVertexCounts": counts, "faceVertexIndices": indices}
+    wrong = [value for value in arrays.values() if isinstance(value, str)]
+    if wrong:
+        diagnostics.error(path, "wrong-type", f"{'; '.join(wrong)}; the mesh is skipped. Author the type the Mesh schema asks for")
+        return
+    lacking = [name for name, value in arrays.items() if value is None or not len(value)]
+    why = _why_empty(prim, lacking, time)
+    no_faces = counts is not None and not len(counts) and "faceVertexIndices" in lacking
+    if len(lacking) == 3 or no_faces:
+        diagnostics.note(path, "empty-mesh", f"the mesh is empty at this time ({why}); nothing is drawn for it")
+    else:
+        said = " and ".join(lacking)
+        diagnostics.error(path, "missing-topology", f"{said} {why}; the mesh is skipped. Author {said}")
 
 
 def _why_empty(prim: Usd.Prim, lacking: list[str], time: Usd.TimeCode) -> str:

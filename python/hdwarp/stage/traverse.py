@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -28,17 +29,21 @@ class State:
 
     path: str
     matrix: Gf.Matrix4d
-    visible: bool = True
-    purpose: str | None = None  # authored here or above; None: the fallback, which does not inherit
-    purpose_visibility: dict[str, bool] | None = None
-    body: str = ""
-    constants: dict[str, np.ndarray] = field(default_factory=dict)
-    binder: str = ""  # nearest prim with material bindings
-    collections: bool = False  # a collection binding here or above: membership depends on the very path
-    instances: Instances | None = None
-    entry: State | None = None  # state of the innermost native instance
-    prototype: str = ""  # and the path of its prototype
-    any_specifier: bool = False
+    visible: bool
+    purpose: str | None  # authored here or above; None: the fallback, which does not inherit
+    purpose_visibility: dict[str, bool] | None
+    body: str
+    constants: dict[str, np.ndarray]
+    binder: str  # nearest prim with material bindings
+    collections: bool  # a collection binding here or above: membership depends on the very path
+    instances: Instances | None
+    entry: State | None  # state of the innermost native instance
+    prototype: str  # and the path of its prototype
+    any_specifier: bool
+
+
+def _root_state() -> State:
+    return State("", Gf.Matrix4d(1.0), True, None, None, "", {}, "", False, None, None, "", False)
 
 
 @dataclass(slots=True, eq=False)
@@ -94,6 +99,8 @@ def read_stage(
 
     diagnostics = Diagnostics() if diagnostics is None else diagnostics
     quiet = UsdUtils.CoalescingDiagnosticDelegate()  # what pxr would print, it is told below
+    collecting = gc.isenabled()
+    gc.disable()  # the walk makes many objects that all live on: looking for garbage among them costs as much as reading them
     try:
         report_composition(stage, diagnostics)
         columns = StageColumns(
@@ -105,12 +112,15 @@ def read_stage(
         )
         _note_unloaded(stage, diagnostics)
         walk = Walk(_reader(stage, time, diagnostics), frozenset(purposes), None if mask is None else population_mask(mask), diagnostics)
-        root = State("", Gf.Matrix4d(1.0))
-        _walk(walk, [(child, root) for child in reversed(stage.GetPseudoRoot().GetFilteredChildren(walk.reader.predicate))])
+        root = _root_state()
+        children = stage.GetPseudoRoot().GetFilteredChildren(walk.reader.predicate)
+        _walk(walk, [(child, f"/{child.GetName()}", root) for child in reversed(children)])
         gather(walk, columns, time, material_purposes)
         _tell(quiet.TakeUncoalescedDiagnostics(), stage, diagnostics)
     finally:
         del quiet
+        if collecting:
+            gc.enable()
     return columns
 
 
@@ -145,9 +155,9 @@ def _inherit(walk: Walk, facts: Facts, parent: State, path: str) -> State:
     if facts.local is not None:
         matrix = facts.local if facts.resets else facts.local * matrix
     constants = parent.constants
-    if facts.constants:
-        constants = {**constants, **facts.constants}
-        constants = {name: value for name, value in constants.items() if value is not None}
+    if facts.constants is not None:
+        both = {**constants, **facts.constants}
+        constants = {name: value for name, value in both.items() if value is not None}
     hidden = parent.purpose_visibility
     if facts.purpose_visibility:
         hidden = {**(hidden or {}), **facts.purpose_visibility}
@@ -171,12 +181,11 @@ def _inherit(walk: Walk, facts: Facts, parent: State, path: str) -> State:
     return state
 
 
-def _walk(walk: Walk, stack: list[tuple[Usd.Prim, State]]) -> None:
-    """Depth first, children in order. A stack of our own: hierarchies may be deeper than Python's."""
+def _walk(walk: Walk, stack: list[tuple[Usd.Prim, str, State]]) -> None:
+    """(prim, path, parent's state) are taken from the stack. Depth first, children in order. A stack of our own: hierarchies may be deeper than Python's."""
     reader, mask, counts = walk.reader, walk.mask, walk.counts
     while stack:
-        prim, parent = stack.pop()
-        path = f"{parent.path}/{prim.GetName()}"
+        prim, path, parent = stack.pop()
         if mask is not None and parent.instances is None and not mask.Includes(Sdf.Path(path)):
             continue
         facts = read_facts(reader, prim, path, any_specifier=parent.any_specifier)
@@ -205,7 +214,8 @@ def _walk(walk: Walk, stack: list[tuple[Usd.Prim, State]]) -> None:
         elif category is Category.UNKNOWN:
             message = f"type '{facts.type_name}' belongs to no schema this process knows; nothing is drawn for the prim itself"
             walk.diagnostics.note(path, "unknown-type", message)
-        stack.extend((child, state) for child in reversed(facts.children))
+        if facts.children:
+            stack.extend([(child, f"{path}/{name}", state) for child, name in zip(facts.children[::-1], facts.child_names[::-1], strict=True)])
 
 
 def _is_drawn(walk: Walk, state: State) -> bool:
@@ -243,7 +253,8 @@ def _take_mesh(walk: Walk, facts: Facts, state: State) -> None:
         facts.geometry, facts.geometry_read = (number, slots), True
     if number < 0:
         return
-    walk.control_cages += walk.meshes.meshes[number].scheme != "none"
+    if walk.meshes.meshes[number].scheme != "none":
+        walk.control_cages += 1
     if "primvars:skel:jointIndices" in facts.names:
         walk.diagnostics.warning(state.path, "skinned", "skinning is not supported yet; the mesh is drawn unskinned, in its bind pose")
     walk.drawn.append(Drawn(state.path, GeometryKind.MESH, number, 1.0, state, _double_sided(facts), slots))
@@ -260,7 +271,7 @@ def _double_sided(facts: Facts) -> bool:
     return "doubleSided" in facts.names and bool(facts.prim.GetAttribute("doubleSided").Get())
 
 
-def _walk_instancer(walk: Walk, facts: Facts, state: State, stack: list[tuple[Usd.Prim, State]]) -> None:
+def _walk_instancer(walk: Walk, facts: Facts, state: State, stack: list[tuple[Usd.Prim, str, State]]) -> None:
     """Put the roots of the instancer's prototypes on the stack, each with the instances that draw it."""
     reader = walk.reader
     if not facts.geometry_read:
@@ -285,7 +296,8 @@ def _walk_instancer(walk: Walk, facts: Facts, state: State, stack: list[tuple[Us
             continue
         if prim.IsInstanceProxy():
             prim = prim.GetPrimInPrototype()
-        stack.append((prim, _prototype_state(walk, prim, facts, state, instances)))
+        above = _prototype_state(walk, prim, facts, state, instances)
+        stack.append((prim, f"{above.path}/{prim.GetName()}", above))
 
 
 def _prototype_state(walk: Walk, prim: Usd.Prim, instancer: Facts, state: State, instances: Instances) -> State:
@@ -298,7 +310,7 @@ def _prototype_state(walk: Walk, prim: Usd.Prim, instancer: Facts, state: State,
     elif state.entry is not None and path.HasPrefix(state.prototype):
         parent, above = state.entry, Sdf.Path(state.prototype)
     else:
-        parent, above = State("", Gf.Matrix4d(1.0)), Sdf.Path.absoluteRootPath
+        parent, above = _root_state(), Sdf.Path.absoluteRootPath
     for step in path.GetParentPath().GetPrefixes():
         if step != above and step.HasPrefix(above):
             between = walk.reader.stage.GetPrimAtPath(step)

@@ -260,14 +260,7 @@ def _split(records: wp.array, tree_start: np.ndarray, leaf_size: int) -> _Tree:
         launch(
             kernels.split_nodes,
             len(start),
-            [
-                records,
-                coordinates,
-                _on(start, wp.int32, "cpu"),
-                _on(end, wp.int32, "cpu"),
-                leaf_size,
-                min(8 ** (MAX_DEPTH - depth - 1), 2**31 - 1),
-            ],
+            [records, coordinates, _on(start, wp.int32, "cpu"), _on(end, wp.int32, "cpu"), leaf_size, unit_limit],
             [child_start],
             device="cpu",
             grain=1 if len(records) > 4096 else 64,

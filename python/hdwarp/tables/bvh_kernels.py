@@ -56,8 +56,17 @@ def is_finite(p: wp.vec3f) -> wp.bool:
 
 
 @wp.func
-def record_of(lower: wp.vec3f, upper: wp.vec3f, index: wp.int32) -> vec8f:
-    return vec8f(lower[0], lower[1], lower[2], -upper[0], -upper[1], -upper[2], wp.cast(index, wp.float32), 0.0)
+def triangle_box(a: wp.vec3f, b: wp.vec3f, c: wp.vec3f) -> vec8f:
+    return vec8f(
+        smaller(a[0], smaller(b[0], c[0])),
+        smaller(a[1], smaller(b[1], c[1])),
+        smaller(a[2], smaller(b[2], c[2])),
+        -larger(a[0], larger(b[0], c[0])),
+        -larger(a[1], larger(b[1], c[1])),
+        -larger(a[2], larger(b[2], c[2])),
+        HUGE,
+        HUGE,
+    )
 
 
 @wp.kernel(enable_backward=False)
@@ -80,10 +89,12 @@ def triangle_records(
     a = points[start + corner[0]]
     b = points[start + corner[1]]
     c = points[start + corner[2]]
-    lower, upper = wp.vec3f(), wp.vec3f()
+    record = vec8f()
     if is_finite(a) and is_finite(b) and is_finite(c):
-        lower, upper = wp.min(wp.min(a, b), c), wp.max(wp.max(a, b), c)
-    records[job] = record_of(lower, upper, job)
+        record = triangle_box(a, b, c)
+    record[6] = wp.cast(job, wp.float32)
+    record[7] = 0.0
+    records[job] = record
 
 
 @wp.kernel(enable_backward=False)
@@ -104,7 +115,7 @@ def item_records(
     hi = upper[items[job]]
     if not (is_finite(lo) and is_finite(hi) and lo[0] <= hi[0]):
         lo, hi = wp.vec3f(), wp.vec3f()
-    records[job] = record_of(lo, hi, job)
+    records[job] = vec8f(lo[0], lo[1], lo[2], -hi[0], -hi[1], -hi[2], wp.cast(job, wp.float32), 0.0)
 
 
 @wp.struct
@@ -259,8 +270,11 @@ def split_nodes(
             left, right = float(middle - start), float(end - middle)
             if not even:
                 split = find_split(records, start, end, leaf_size, boxes, counts)
+                cut = wp.int32(-1)
                 if split.axis >= 0:
-                    middle = partition(records, coordinates, start, end, split)
+                    cut = partition(records, coordinates, start, end, split)
+                if cut > start and cut < end:
+                    middle = cut
                     left = split.left_area
                     right = split.right_area
                 else:
@@ -290,15 +304,42 @@ def record_indices(first: wp.int32, step: wp.int32, count: wp.int32, records: wp
 
 
 @wp.func
-def write_box(nodes: wp.array[vec8f], node: wp.int32, child: wp.int32, lower: wp.vec3f, upper: wp.vec3f):
-    for axis in range(3):
-        nodes[6 * node + axis][child] = lower[axis]
-        nodes[6 * node + 3 + axis][child] = upper[axis]
+def write_box(nodes: wp.array[vec8f], node: wp.int32, child: wp.int32, box: vec8f):
+    base = 6 * node
+    nodes[base][child] = box[0]
+    nodes[base + 1][child] = box[1]
+    nodes[base + 2][child] = box[2]
+    nodes[base + 3][child] = -box[3]
+    nodes[base + 4][child] = -box[4]
+    nodes[base + 5][child] = -box[5]
 
 
 @wp.func
-def padding(lower: wp.vec3f, upper: wp.vec3f) -> wp.float32:
-    return PAD * wp.max(wp.max(wp.abs(lower)), wp.max(wp.abs(upper)))
+def padded(box: vec8f) -> vec8f:
+    """A box grown by what rounding may take off a plane test; an empty box stays as it is."""
+    if box[0] > -box[3]:
+        return box
+    extent = wp.float32(0.0)
+    for i in range(6):
+        extent = larger(extent, wp.abs(box[i]))
+    pad = PAD * extent
+    return vec8f(box[0] - pad, box[1] - pad, box[2] - pad, box[3] - pad, box[4] - pad, box[5] - pad, HUGE, HUGE)
+
+
+@wp.func
+def lowest_lane(row: vec8f) -> wp.float32:
+    low = row[0]
+    for c in range(1, 8):
+        low = smaller(low, row[c])
+    return low
+
+
+@wp.func
+def highest_lane(row: vec8f) -> wp.float32:
+    high = row[0]
+    for c in range(1, 8):
+        high = larger(high, row[c])
+    return high
 
 
 @wp.kernel(enable_backward=False)
@@ -326,28 +367,55 @@ def fill_leaves(
     mesh = leaf_mesh[job]
     first_triangle = triangle_start[mesh]
     first_point = point_start[mesh]
-    lower, upper = wp.vec3f(HUGE), wp.vec3f(-HUGE)
-    base = 9 * (leaf_base + job)
+    ax, ay, az = vec16f(), vec16f(), vec16f()
+    bx, by, bz = vec16f(), vec16f(), vec16f()
+    cx, cy, cz = vec16f(), vec16f(), vec16f()
+    box = empty_record()
+    spare = wp.vec3f()
     used = leaf_count[job]
-    for lane in range(16):
-        a, b, c = wp.vec3f(), wp.vec3f(), wp.vec3f()
-        if lane < used:
-            corner = triangle_points[first_triangle + slot_triangle[16 * job + lane]]
-            a = points[first_point + corner[0]]
-            b = points[first_point + corner[1]]
-            c = points[first_point + corner[2]]
-            if is_finite(a) and is_finite(b) and is_finite(c):
-                lower, upper = wp.min(lower, wp.min(wp.min(a, b), c)), wp.max(upper, wp.max(wp.max(a, b), c))
-            else:
-                a, b, c = wp.vec3f(), wp.vec3f(), wp.vec3f()
-        for axis in range(3):
-            leaf_vertices[base + axis][lane] = a[axis]
-            leaf_vertices[base + 3 + axis][lane] = b[axis]
-            leaf_vertices[base + 6 + axis][lane] = c[axis]
-    if lower[0] <= upper[0]:
-        pad = padding(lower, upper)
-        lower, upper = lower - wp.vec3f(pad), upper + wp.vec3f(pad)
-    write_box(nodes, node_base + leaf_parent[job] // 8, leaf_parent[job] % 8, lower, upper)
+    for i in range(used):
+        lane = i & 15
+        corner = triangle_points[first_triangle + slot_triangle[16 * job + lane]]
+        a = points[first_point + corner[0]]
+        b = points[first_point + corner[1]]
+        c = points[first_point + corner[2]]
+        if is_finite(a) and is_finite(b) and is_finite(c):
+            box = join(box, triangle_box(a, b, c))
+            spare = a
+        else:
+            a, b, c = wp.vec3f(), wp.vec3f(), wp.vec3f()
+        ax[lane] = a[0]
+        ay[lane] = a[1]
+        az[lane] = a[2]
+        bx[lane] = b[0]
+        by[lane] = b[1]
+        bz[lane] = b[2]
+        cx[lane] = c[0]
+        cy[lane] = c[1]
+        cz[lane] = c[2]
+    for i in range(used, 16):
+        lane = i & 15
+        ax[lane] = spare[0]
+        bx[lane] = spare[0]
+        cx[lane] = spare[0]
+        ay[lane] = spare[1]
+        by[lane] = spare[1]
+        cy[lane] = spare[1]
+        az[lane] = spare[2]
+        bz[lane] = spare[2]
+        cz[lane] = spare[2]
+    base = 9 * (leaf_base + job)
+    leaf_vertices[base] = ax
+    leaf_vertices[base + 1] = ay
+    leaf_vertices[base + 2] = az
+    leaf_vertices[base + 3] = bx
+    leaf_vertices[base + 4] = by
+    leaf_vertices[base + 5] = bz
+    leaf_vertices[base + 6] = cx
+    leaf_vertices[base + 7] = cy
+    leaf_vertices[base + 8] = cz
+    slot = leaf_parent[job]
+    write_box(nodes, node_base + (slot >> 3), slot & 7, padded(box))
 
 
 @wp.kernel(enable_backward=False)
@@ -367,20 +435,23 @@ def join_nodes(
     if job >= count:
         return
     node = level_start + job
-    lo, hi = wp.vec3f(), wp.vec3f()
-    for axis in range(3):
-        l, u = wp.float32(HUGE), wp.float32(-HUGE)
-        for c in range(8):
-            l = wp.min(l, nodes[6 * (node_base + node) + axis][c])
-            u = wp.max(u, nodes[6 * (node_base + node) + 3 + axis][c])
-        lo[axis] = l
-        hi[axis] = u
+    base = 6 * (node_base + node)
+    box = vec8f(
+        lowest_lane(nodes[base]),
+        lowest_lane(nodes[base + 1]),
+        lowest_lane(nodes[base + 2]),
+        -highest_lane(nodes[base + 3]),
+        -highest_lane(nodes[base + 4]),
+        -highest_lane(nodes[base + 5]),
+        HUGE,
+        HUGE,
+    )
     slot = parent[node]
     if slot >= 0:
-        write_box(nodes, node_base + slot // 8, slot % 8, lo, hi)
+        write_box(nodes, node_base + (slot >> 3), slot & 7, box)
     else:
-        lower[-1 - slot] = lo
-        upper[-1 - slot] = hi
+        lower[-1 - slot] = wp.vec3f(box[0], box[1], box[2])
+        upper[-1 - slot] = wp.vec3f(-box[3], -box[4], -box[5])
 
 
 @wp.kernel(enable_backward=False)
@@ -401,15 +472,13 @@ def fill_items(
     lo = lower[item_row[job]]
     hi = upper[item_row[job]]
     slot = item_parent[job]
+    box = empty_record()
     if lo[0] <= hi[0] and lo[1] <= hi[1] and lo[2] <= hi[2]:
         for axis in range(3):
-            lo[axis] = wp.max(lo[axis], -HUGE)
-            hi[axis] = wp.min(hi[axis], HUGE)
-        pad = padding(lo, hi)
-        lo, hi = lo - wp.vec3f(pad), hi + wp.vec3f(pad)
-    else:
-        lo, hi = wp.vec3f(HUGE), wp.vec3f(-HUGE)
-    write_box(nodes, slot // 8, slot % 8, lo, hi)
+            box[axis] = wp.max(lo[axis], -HUGE)
+            box[axis + 3] = wp.max(-hi[axis], -HUGE)
+        box = padded(box)
+    write_box(nodes, slot >> 3, slot & 7, box)
 
 
 @wp.kernel(enable_backward=False)

@@ -1,0 +1,21 @@
+"""The kernels compile for CUDA too, without a driver, and for a debug build with bounds checks."""
+
+from __future__ import annotations
+
+import pytest
+import warp as wp
+
+from hdwarp.tables import bvh_kernels
+from hdwarp.trace import SceneKinds, trace_kernel
+
+
+@pytest.mark.parametrize("affine", [False, True])
+def test_trace_kernel_compiles_to_ptx(tmp_path, affine):
+    kernel = trace_kernel(SceneKinds(mesh=True, shapes=True), affine)
+    (path,) = wp.compile_aot_module(kernel.module, arch=80, module_dir=tmp_path, use_ptx=True)
+    assert ".target sm_80" in path.read_text()
+
+
+def test_tree_kernels_compile_to_ptx(tmp_path):
+    (path,) = wp.compile_aot_module(wp.get_module(bvh_kernels.__name__), arch=80, module_dir=tmp_path, use_ptx=True)
+    assert "join_nodes" in path.read_text()
