@@ -13,6 +13,6 @@ EXAMPLES = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "__i
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_example(name, tmp_path, capsys):
-    assert importlib.import_module(f"hdwarp.examples.{name}").main([str(tmp_path / "out.png")]) == 0
-    assert (tmp_path / "out.png").stat().st_size > 1000
+    assert importlib.import_module(f"hdwarp.examples.{name}").main([str(tmp_path / "out.exr")]) == 0
+    assert (tmp_path / "out.exr").stat().st_size > 1000
     assert capsys.readouterr().out

@@ -167,6 +167,32 @@ def test_errors_are_one_line_with_reason_and_cure(arguments, code, words, stage,
     assert not list(tmp_path.glob("*.png")) and not list(tmp_path.glob(".hdwarp*"))
 
 
+def test_usdrecords_spellings(products, tmp_path):
+    run("render", products, "-cam", "/camera", "-c", "low", "-r", "hdWarp", "-w", "32", "-d", "-color", "sRGB", "--disableGpu",
+        "--renderSettingsPrimPath", "/Render/settings", "--disableDrawMode", "--purposes", "default,render", tmp_path / "a.{aov}.png")  # fmt: skip
+    assert sorted(path.name for path in tmp_path.glob("*.png")) == ["a.colour.png", "a.depth.png"]
+
+
+def test_an_interrupted_run_keeps_what_is_whole_and_can_resume(products, tmp_path, monkeypatch, capsys):
+    from hdwarp.batch import jobs
+
+    original, calls = jobs.render_shot, []
+
+    def interrupt(*arguments, **options):
+        calls.append(1)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return original(*arguments, **options)
+
+    monkeypatch.setattr(jobs, "render_shot", interrupt)
+    run("render", products, "-o", tmp_path / "{product}.npz", "--device", "cpu", code=3)
+    assert "--resume" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir() if path.suffix != ".usda"] == ["first.npz"]
+    before = (tmp_path / "first.npz").stat().st_mtime_ns
+    run("render", products, "-o", tmp_path / "{product}.npz", "--device", "cpu", "--resume")
+    assert (tmp_path / "second.npz").exists() and (tmp_path / "first.npz").stat().st_mtime_ns == before
+
+
 def test_json_on_stdout_and_nothing_else(products, tmp_path, capsys):
     run("render", products, "-o", tmp_path / "{product}.exr", "--device", "cpu", "--json")
     report = json.loads(capsys.readouterr().out)

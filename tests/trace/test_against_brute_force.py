@@ -74,7 +74,20 @@ def test_inside_a_shape_one_sees_its_back(tools, shape, device):
 def test_camera_inside_a_mesh_that_crosses_its_plane(tools, device):
     """Twelve large triangles around the camera: every ray hits, at the depth of the walls."""
     corners = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], float) * [5, 4, 1000]
-    faces = [[0, 1, 3], [0, 3, 2], [4, 6, 7], [4, 7, 5], [0, 4, 5], [0, 5, 1], [2, 3, 7], [2, 7, 6], [0, 2, 6], [0, 6, 4], [1, 5, 7], [1, 7, 3]]
+    faces = [
+        [0, 1, 3],
+        [0, 3, 2],
+        [4, 6, 7],
+        [4, 7, 5],
+        [0, 4, 5],
+        [0, 5, 1],
+        [2, 3, 7],
+        [2, 7, 6],
+        [0, 2, 6],
+        [0, 6, 4],
+        [1, 5, 7],
+        [1, 7, 3],
+    ]
     scene = tools.Scene([(corners, faces)], [tools.Instance(np.eye(3))], device=device)
     camera = tools.perspective(eye=(0.3, -0.2, 1.0), turn=tools.rotation((1, 1, 0), 0.8), focal=0.5)
     image = scene.trace(camera)[0]
@@ -144,7 +157,9 @@ def test_far_from_the_origin(tools, device):
     """10,000 km away, where a float32 position is good to a metre, a wall 10 m ahead is 10 m ahead."""
     far = np.array([1.0e7, -2.0e7, 5.0e6])
     wall = (np.array([[-9, -9, 0], [9, -9, 0], [9, 9, 0], [-9, 9, 0]], float), [[0, 1, 2], [0, 2, 3]])
-    scene = tools.Scene([wall], [tools.Instance(np.eye(3), far), tools.Instance(np.eye(3), far + [0, 0, 3.0], kind=tools.SPHERE)], device=device)
+    scene = tools.Scene(
+        [wall], [tools.Instance(np.eye(3), far), tools.Instance(np.eye(3), far + [0, 0, 3.0], kind=tools.SPHERE)], device=device
+    )
     for camera in (tools.perspective(eye=far + [0, 0, 10.0]), tools.orthographic(eye=far + [0, 0, 10.0])):
         image = scene.trace(camera)[0]
         assert image.hit.all()

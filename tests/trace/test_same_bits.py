@@ -31,7 +31,9 @@ def test_thread_count(scene, camera):
     assert images[0].bits() == images[1].bits() == images[2].bits()
 
 
-@pytest.mark.parametrize("window", [(0, 0, 16, 8), (3, 5, 40, 31), (16, 8, 33, 9), (-37, -11, 200, 140), (149, 100, 1, 1), (-16, -8, 16, 8)])
+@pytest.mark.parametrize(
+    "window", [(0, 0, 16, 8), (3, 5, 40, 31), (16, 8, 33, 9), (-37, -11, 200, 140), (149, 100, 1, 1), (-16, -8, 16, 8)]
+)
 def test_data_windows_are_cut_from_one_image(scene, camera, window):
     """Any window of the image, overscan included, holds the bits that the same pixels of a larger window hold."""
     x0, y0, width, height = window

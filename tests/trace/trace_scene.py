@@ -52,7 +52,10 @@ class Camera:
         """(h, w, 3) origins and directions of the window, from the float32 coefficients the tracer gets."""
         x0, y0, width, height = self.pixels
         y, x = (a[..., None] for a in np.mgrid[y0 : y0 + height, x0 : x0 + width].astype(float))
-        f = [np.asarray(v, np.float32).astype(float) for v in (self.origin_dx, self.origin_dy, self.direction, self.direction_dx, self.direction_dy)]
+        f = [
+            np.asarray(v, np.float32).astype(float)
+            for v in (self.origin_dx, self.origin_dy, self.direction, self.direction_dx, self.direction_dy)
+        ]
         return self.origin + f[0] * x + f[1] * y + 0 * x, f[2] + f[3] * x + f[4] * y + 0 * f[0]
 
 
@@ -122,7 +125,11 @@ def soup(rng: np.random.Generator, count: int, size: float = 0.5) -> tuple[np.nd
 
 def random_affine(rng: np.random.Generator, mirrored: bool) -> np.ndarray:
     """Rotation, non-uniform scale, shear."""
-    a = rotation(rng.normal(size=3), rng.uniform(0, 6)) @ np.diag(rng.uniform(0.3, 1.5, 3)) @ rotation(rng.normal(size=3), rng.uniform(0, 6))
+    a = (
+        rotation(rng.normal(size=3), rng.uniform(0, 6))
+        @ np.diag(rng.uniform(0.3, 1.5, 3))
+        @ rotation(rng.normal(size=3), rng.uniform(0, 6))
+    )
     return a @ np.diag([-1.0, 1.0, 1.0]) if mirrored else a
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import warp as wp
 
 from hdwarp.launch import LANE_OPTIONS
-from hdwarp.tables.structs import InstanceColumns, ViewRow, Visibility
+from hdwarp.tables.structs import InstanceColumns, ViewRow
 
 CPU_LANES = 16
 _CPU_BLOCKS = 8  # a job: 128 pixels. What a job sets up once (view, object-space rays of its row) is then 1/8 of a block's business
@@ -106,10 +106,3 @@ def object_ray(ray: Ray, global_offset: wp.vec3d, instances: InstanceColumns, ro
     inside.direction = object_from_world * ray.direction
     inside.direction_dx = object_from_world * ray.direction_dx
     return inside
-
-
-@wp.func
-def visible_instance(visibility: Visibility, at: wp.int32, lane: wp.int32, low: wp.int32, high: wp.int32) -> wp.int32:
-    """Instance row at lane ``lane`` of the block at record ``at``; -1 for a miss and for lanes outside ``low`` to ``high``."""
-    row = visibility.instance[at + lane]
-    return wp.where(lane >= low and lane < high, row, -1)

@@ -170,7 +170,9 @@ def geometry_kernel(lanes: int) -> wp.Kernel:
         vertices: wp.array[wp.float32],  # MeshColumns.leaf_vertices, flat: (leaf, corner, axis, lane)
         turn: wp.array[wp.float32],  # InstanceColumns.object_from_world, flat; its transpose turns normals, and keeps a mirrored outside
         instances: InstanceColumns,
-        visibility: Visibility,
+        slots: wp.array[ints],  # the visibility record, a block an item
+        seen_instances: wp.array[ints],
+        keys: wp.array[floats],
         clear: GeometryClears,
         out: GeometryPlanes,
     ):
@@ -193,14 +195,15 @@ def geometry_kernel(lanes: int) -> wp.Kernel:
         current = wp.int32(-1)  # the instance `inside` belongs to
         inside = Ray()
         for block in range(run.blocks):
-            at = run.record + block * LANES
+            item = run.record // LANES + block
             pixel = run.output + block * LANES
             low = wp.max(run.left - run.x - block * LANES, 0)
             high = wp.min(run.right - run.x - block * LANES, LANES)
             x0 = run.x + block * LANES
+            found, slot, key = seen_instances[item], slots[item], keys[item]
             lowest, highest = wp.int32(_NONE_ABOVE), wp.int32(-1)
             for lane in range(LANES):
-                i = visible_instance(visibility, at, lane, low, high)
+                i = wp.where(lane >= low and lane < high, found[lane], -1)
                 row[lane] = i
                 highest = wp.max(highest, i)
                 lowest = wp.min(lowest, wp.where(i < 0, _NONE_ABOVE, i))
@@ -291,7 +294,7 @@ def geometry_kernel(lanes: int) -> wp.Kernel:
                                 triangle_corner(vertices, slot, 96),
                                 wp.vec3d(ox[lane], oy[lane], oz[lane]),
                                 wp.vec3d(dx[lane], dy[lane], dz[lane]),
-                                seen_distance(visibility.key[at + lane], view.orthographic),
+                                seen_distance(key[lane], view.orthographic),
                             )
                             t[lane] = hit[0]
                             weights = inside_weights(wp.float32(hit[1]), wp.float32(hit[2]))
@@ -307,7 +310,7 @@ def geometry_kernel(lanes: int) -> wp.Kernel:
                     lz = oz[lane] + middle * dz[lane]
                     inside_by = wp.float64(1.0) - (lx * lx + ly * ly + lz * lz)
                     half = wp.sqrt(wp.where(inside_by > wp.float64(0.0), inside_by, wp.float64(0.0)) * per_dd)
-                    recorded = seen_distance(visibility.key[at + lane], view.orthographic)
+                    recorded = seen_distance(key[lane], view.orthographic)
                     distance = nearest_root(middle - half, middle + half, recorded)
                     mine = kind[lane] == SPHERE
                     t[lane] = wp.where(mine, distance, t[lane])
@@ -332,7 +335,7 @@ def geometry_kernel(lanes: int) -> wp.Kernel:
                     leave = mx + ex
                     leave = wp.where(my + ey < leave, my + ey, leave)
                     leave = wp.where(mz + ez < leave, mz + ez, leave)
-                    recorded = seen_distance(visibility.key[at + lane], view.orthographic)
+                    recorded = seen_distance(key[lane], view.orthographic)
                     distance = nearest_root(entry, leave, recorded)
                     qx = wp.float32(ox[lane] + distance * dx[lane])
                     qy = wp.float32(oy[lane] + distance * dy[lane])
@@ -451,7 +454,8 @@ def ids_kernel(lanes: int) -> wp.Kernel:
         meshes: MeshColumns,
         instances: InstanceColumns,
         materials: MaterialColumns,
-        visibility: Visibility,
+        slots: wp.array[ints],  # the visibility record, a block an item
+        seen_instances: wp.array[ints],
         clear: IdClears,
         out: IdPlanes,
     ):
@@ -462,14 +466,14 @@ def ids_kernel(lanes: int) -> wp.Kernel:
         if run.blocks == 0:
             return
         for block in range(run.blocks):
-            at = run.record + block * LANES
+            item = run.record // LANES + block
             pixel = run.output + block * LANES
             low = wp.max(run.left - run.x - block * LANES, 0)
             high = wp.min(run.right - run.x - block * LANES, LANES)
             row = ints()  # instance, 0 for a miss, so that every lane may read
             hit = ints()
             for lane in range(LANES):
-                i = visible_instance(visibility, at, lane, low, high)
+                i = wp.where(lane >= low and lane < high, found[lane], -1)
                 row[lane] = wp.max(i, 0)
                 hit[lane] = wp.where(i >= 0, 1, 0)
             value = ints()

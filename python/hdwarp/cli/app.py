@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import traceback
 
@@ -47,7 +48,9 @@ def _root(version: bool = typer.Option(False, "--version", help="Print the versi
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line; the exit code: 0 done, 1 failed, 2 usage, 3 some outputs failed."""
-    arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments is None:
+        arguments = sys.argv[1:]
+        gc.disable()  # nothing of what start-up makes is garbage, and looking for it takes a seventh of the time; `render` turns it on again
     debug = "--debug" in arguments
     try:
         code = app(args=[argument for argument in arguments if argument != "--debug"], prog_name="hdwarp", standalone_mode=False)
@@ -62,8 +65,8 @@ def main(arguments: list[str] | None = None) -> int:
     except typer.Exit as error:
         code = error.exit_code
     except (KeyboardInterrupt, typer.Abort):
-        say("interrupted; files already finished are whole, run again with --resume")
-        code = 130
+        say("interrupted; nothing was written")
+        code = FAILED
     except ArgumentError as error:
         code = _fail(error, USAGE, debug)
     except Error as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time as clock
 from pathlib import Path
 from typing import Annotated
@@ -57,8 +58,24 @@ def render(
     disable_camera_light: Annotated[bool, typer.Option("--disable-camera-light", "--disableCameraLight", hidden=True)] = False,
     disable_gpu: Annotated[bool, typer.Option("--disable-gpu", "--disableGpu", hidden=True)] = False,
     render_pass: Annotated[str | None, typer.Option("--render-pass", "--renderPassPrimPath", "-rp", hidden=True)] = None,
+    disable_draw_mode: Annotated[bool, typer.Option("--disable-draw-mode", "--disableDrawMode", hidden=True)] = False,
+    dome_visibility: Annotated[bool, typer.Option("--enable-dome-light-visibility", "--enableDomeLightVisibility", hidden=True)] = False,
+    resolver_context: Annotated[str | None, typer.Option("--resolver-context", "--resolverContext", hidden=True)] = None,
+    trace_file: Annotated[str | None, typer.Option("--trace-to-file", "--traceToFile", hidden=True)] = None,
+    trace_format: Annotated[str | None, typer.Option("--trace-format", "--traceFormat", hidden=True)] = None,
+    memstats: Annotated[str | None, typer.Option("--memstats", hidden=True)] = None,
 ) -> int:
+    # --disableDrawMode needs nothing done: draw modes are not applied yet, and a diagnostic names the prims that have one.
     refuse_unsupported(complexity, jobs, renderer, disable_camera_light, render_pass, color_correction)
+    for flag, given in (
+        ("--enableDomeLightVisibility", dome_visibility),
+        ("--resolverContext", resolver_context),
+        ("--traceToFile", trace_file),
+        ("--traceFormat", trace_format),
+        ("--memstats", memstats),
+    ):
+        if given:
+            raise NotSupported(f"{flag} is a flag of usdrecord that hdwarp does not support; leave it out")
     stages, out = split_paths(paths, out)
     if overwrite and resume:
         raise ArgumentError("--overwrite and --resume exclude each other: one replaces files, the other keeps them")
@@ -99,7 +116,7 @@ def render(
     outcome, everything = [], Diagnostics()
     for diagnostics in planned.values():
         everything.extend(list(diagnostics))
-    for result in run_jobs(
+    results_of_jobs = run_jobs(
         work,
         device=device_found,
         samples=samples,
@@ -109,10 +126,17 @@ def render(
         overwrite=overwrite,
         resume=resume,
         planned=planned,
-    ):
-        outcome.append(result)
-        everything.extend(list(result.diagnostics))
-        progress.step(describe(result.job), result)
+    )
+    interrupted = False
+    try:
+        for result in results_of_jobs:
+            gc.enable()
+            outcome.append(result)
+            everything.extend(list(result.diagnostics))
+            progress.step(describe(result.job), result)
+    except KeyboardInterrupt:
+        interrupted = True
+        say(f"interrupted after {len(outcome)} of {len(work)}; what is written is whole, --resume renders the rest")
     records = [result.record for result in outcome if result.record is not None]
     if results is not None and records:
         write_results(records, None, results, overwrite=overwrite or resume)
@@ -124,7 +148,7 @@ def render(
     else:
         show_diagnostics(everything, verbose=verbose)
     broken_products = sum(item.code == "render-product" and item.severity is Severity.ERROR for item in everything)
-    if not failed and not broken_products:
+    if not failed and not broken_products and not interrupted:
         return DONE
     return SOME_FAILED if any(result.error is None for result in outcome) else FAILED
 

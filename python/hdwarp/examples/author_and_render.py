@@ -1,6 +1,6 @@
 """examples.author_and_render: author a camera and its render product in USD, render it, and check the numbers.
 
-    python -m hdwarp.examples.author_and_render [OUT.png]
+    python -m hdwarp.examples.author_and_render [OUT.exr]
 
 A ball of radius 0.5 m lies on a floor. The camera stands 4 m before its centre and 3 m above it, 5 m away, and looks at it: the image's
 centre shows the ball, 4.5 m away. The stage is in memory; with OUT the image is also written to a file.

@@ -10,9 +10,7 @@ from hdwarp.stage import transforms
 from hdwarp.stage.columns import Body, Site
 
 
-def read_frames(
-    found: dict[str, Gf.Matrix4d], what: str, metres_per_unit: float, diagnostics: Diagnostics
-) -> dict[str, np.ndarray]:
+def read_frames(found: dict[str, Gf.Matrix4d], what: str, metres_per_unit: float, diagnostics: Diagnostics) -> dict[str, np.ndarray]:
     """World poses [m] of prims by path, in path order; rigid. One whose matrix cannot be one is left out, with a diagnostic."""
     paths = sorted(found)
     world = transforms.in_metres(transforms.columns_from_gf([found[path] for path in paths]), metres_per_unit)

@@ -140,7 +140,7 @@ class _ReflexCorners:
             near = numbers[first:last]
         members = self.members
         for p in near:
-            if p not in members or p == a or p == b or p == c:
+            if p not in members or p in (a, b, c):
                 continue
             px, py = x[p], y[p]
             if (

@@ -109,7 +109,7 @@ def _read(reader: FactReader, prim: Usd.Prim, path: str, any_specifier: bool) ->
     try:
         if names:
             facts.names = names
-            _read_properties(reader, facts, prim, names)
+            _read_properties(reader, facts, prim, names, path)
     except Tf.ErrorException as error:
         reader.diagnostics.error(path, "unreadable", f"{plain_text(error)}; this part of the prim is left out")
     if reader.has_instances and prim.IsInstance():
@@ -135,7 +135,7 @@ def _read_applied(reader: FactReader, facts: Facts, prim: Usd.Prim, applied: lis
     facts.light = "LightAPI" in applied or "MeshLightAPI" in applied or "VolumeLightAPI" in applied
 
 
-def _read_properties(reader: FactReader, facts: Facts, prim: Usd.Prim, names: list[str]) -> None:
+def _read_properties(reader: FactReader, facts: Facts, prim: Usd.Prim, names: Sequence[str], path: str) -> None:
     time = reader.time
     imageable = facts.category is not Category.OTHER
     for name in names:
@@ -143,7 +143,7 @@ def _read_properties(reader: FactReader, facts: Facts, prim: Usd.Prim, names: li
             continue
         if name.startswith("primvars:"):
             if primvars.is_primvar(name):
-                _read_primvar(reader, facts, prim, name)
+                _read_primvar(reader, facts, prim, name, path)
         elif name.startswith("material:binding"):
             facts.bindings = max(facts.bindings, 2 if ":collection" in name else 1)
         elif name == "visibility":
@@ -157,12 +157,12 @@ def _read_properties(reader: FactReader, facts: Facts, prim: Usd.Prim, names: li
         elif name == "model:drawMode":
             value = prim.GetAttribute(name).Get()
             if value not in (None, "default", "inherited"):
-                reader.diagnostics.note(prim.GetPath(), "draw-mode", f"model:drawMode '{value}' is not supported; the full geometry is drawn")
+                reader.diagnostics.note(path, "draw-mode", f"model:drawMode '{value}' is not supported; the full geometry is drawn")
     if "xformOpOrder" in names and facts.xformable:
         facts.local, facts.resets = reader.xforms.GetLocalTransformation(prim)
 
 
-def _read_primvar(reader: FactReader, facts: Facts, prim: Usd.Prim, name: str) -> None:
+def _read_primvar(reader: FactReader, facts: Facts, prim: Usd.Prim, name: str, path: str) -> None:
     attribute = prim.GetAttribute(name)
     if not attribute.HasAuthoredValue():
         return
@@ -170,7 +170,7 @@ def _read_primvar(reader: FactReader, facts: Facts, prim: Usd.Prim, name: str) -
     if facts.constants is None:
         facts.constants = {}
     if interpolated == "constant":
-        value = primvars.read_constant(prim, name, reader.time, reader.diagnostics)
+        value = primvars.read_constant(prim, name, reader.time, path, reader.diagnostics)
         facts.constants[name[len(primvars.PREFIX) :]] = value
     else:
         facts.constants[name[len(primvars.PREFIX) :]] = None

@@ -10,7 +10,7 @@ from pxr import Usd
 
 from hdwarp.stage import transforms
 from hdwarp.stage.bodies import bodies_from, read_frames, sites_from
-from hdwarp.stage.columns import GeometryKind, Gprim, StageColumns
+from hdwarp.stage.columns import GeometryKind, Gprim, Instancer, StageColumns
 from hdwarp.stage.materials import bound_materials, read_material
 from hdwarp.stage.mesh_batch import build_meshes
 
@@ -32,7 +32,11 @@ def gather(walk: Walk, columns: StageColumns, time: Usd.TimeCode, material_purpo
     _gather_cameras(walk, columns, time, body_number)
     _gather_gprims(walk, columns, time, material_purposes, body_number)
     if walk.control_cages:
-        several = "1 mesh with a subdivision scheme is" if walk.control_cages == 1 else f"{walk.control_cages} meshes with subdivision schemes are"
+        several = (
+            "1 mesh with a subdivision scheme is"
+            if walk.control_cages == 1
+            else f"{walk.control_cages} meshes with subdivision schemes are"
+        )
         diagnostics.note("/", "control-cage", f"{several} drawn as their control cage (complexity low)")
 
 
@@ -64,6 +68,7 @@ def _gather_gprims(
     finite, invertible = transforms.usable(world)
     material_of = _Materials(walk, columns, time, material_purposes, drawn)
     mesh_number = {-1: -1}
+    rows: dict[tuple, int] = {}
     for k, item in enumerate(drawn):
         instances = item.state.instances
         ids, rates = None, {}
@@ -77,7 +82,7 @@ def _gather_gprims(
             _, good = transforms.usable(matrices)
             if not good.all():
                 number = int((~good).sum())
-                message = f"{number} of {len(good)} instances have a singular or non-finite transform; they are skipped. Mend scales and positions"
+                message = f"{number} of {len(good)} instances have a singular or non-finite transform; they are skipped. Mend the scales"
                 diagnostics.error(item.path, "singular-transform", message)
                 if number == len(good):
                     continue
@@ -89,24 +94,44 @@ def _gather_gprims(
             mesh_number[item.mesh] = len(columns.meshes)
             columns.meshes.append(built[item.mesh])
         material, subset_materials = material_of.row(item)
-        constants = item.state.constants
-        columns.gprims.append(
-            Gprim(
-                path=item.path,
-                kind=item.kind,
-                mesh=mesh_number[item.mesh],
-                transforms=matrices,
-                instance_ids=ids,
-                instancer=None if instances is None else instances.instancer,
-                material=material,
-                subset_materials=subset_materials,
-                body=body_number.get(item.state.body, -1),
-                double_sided=item.double_sided,
-                purpose=item.state.purpose or "default",
-                constants=constants,
-                instance_primvars=rates,
-            )
+        gprim = Gprim(
+            path=item.path,
+            kind=item.kind,
+            mesh=mesh_number[item.mesh],
+            transforms=matrices,
+            instance_ids=ids,
+            instancer=None if instances is None else instances.instancer,
+            material=material,
+            subset_materials=subset_materials,
+            body=body_number.get(item.state.body, -1),
+            double_sided=item.double_sided,
+            purpose=item.state.purpose or "default",
+            constants=item.state.constants,
+            instance_primvars=rates,
         )
+        key = (item.path, _chain(gprim.instancer))
+        if instances is not None and key in rows:  # a prototype inside another prototype of the same instancer
+            _merge(columns.gprims[rows[key]], gprim)
+            continue
+        rows[key] = len(columns.gprims)
+        columns.gprims.append(gprim)
+
+
+def _chain(instancer: Instancer | None) -> tuple[str, ...]:
+    """Paths of an instancer and those around it, which tell apart what the same prim is drawn by."""
+    paths = []
+    while instancer is not None:
+        paths.append(instancer.path)
+        instancer = instancer.outer
+    return tuple(paths)
+
+
+def _merge(gprim: Gprim, more: Gprim) -> None:
+    order = np.argsort(np.concatenate((gprim.instance_ids, more.instance_ids)), kind="stable")
+    gprim.transforms = np.concatenate((gprim.transforms, more.transforms))[order]
+    gprim.instance_ids = np.concatenate((gprim.instance_ids, more.instance_ids))[order]
+    for name in gprim.instance_primvars:
+        gprim.instance_primvars[name] = np.concatenate((gprim.instance_primvars[name], more.instance_primvars[name]))[order]
 
 
 def _placed(item: Drawn, matrix: np.ndarray) -> np.ndarray | None:
@@ -115,7 +140,9 @@ def _placed(item: Drawn, matrix: np.ndarray) -> np.ndarray | None:
 
 def _report_transform(path: str, finite: bool, diagnostics) -> None:
     said = "is singular (a scale of 0?)" if finite else "is not finite"
-    diagnostics.error(path, "singular-transform", f"the world transform {said}; the prim is skipped. Mend the xformOps of it or of what is above")
+    diagnostics.error(
+        path, "singular-transform", f"the world transform {said}; the prim is skipped. Mend the xformOps of it or of what is above"
+    )
 
 
 class _Materials:

@@ -77,7 +77,9 @@ def _report_missing(prim: Usd.Prim, path: str, diagnostics: Diagnostics) -> None
     relationship = prim.GetRelationship("material:binding")
     for target in relationship.GetForwardedTargets() if relationship else ():
         if not UsdShade.Material(prim.GetStage().GetPrimAtPath(target)):
-            diagnostics.warning(path, "material-missing", f"material:binding names <{target}>, which is no Material; drawn with the default grey")
+            diagnostics.warning(
+                path, "material-missing", f"material:binding names <{target}>, which is no Material; drawn with the default grey"
+            )
 
 
 def read_material(material: UsdShade.Material, path: str, time: Usd.TimeCode, diagnostics: Diagnostics) -> Material:
@@ -113,7 +115,10 @@ def read_material(material: UsdShade.Material, path: str, time: Usd.TimeCode, di
             diagnostics.warning(path, "material-input", f"inputs:{name} holds {value!r}, not {width} finite numbers; its fallback is used")
     if textured:
         diagnostics.note(
-            path, "texture", f"textures are not supported yet (textures come later): {', '.join(sorted(textured))} use their fallback value"
+            path,
+            "texture",
+            f"{', '.join(sorted(textured))} come from textures or other nodes, which are not supported yet (textures come later); their"
+            " fallback values are used",
         )
     if result.opacity < 1.0:
         diagnostics.note(path, "opacity", f"opacity is {result.opacity:g}; the material is drawn opaque")
@@ -149,7 +154,7 @@ def _input_value(shader_input: UsdShade.Input, name: str, time: Usd.TimeCode) ->
         if name == "diffuseColor" and identifier.startswith("UsdPrimvarReader") and _produced(node, "varname", time) == "displayColor":
             return "displayColor", False
         fallback = _produced(node, "fallback", time) if node else None
-        if fallback is not None and name != "opacity" or fallback is not None and attribute.GetName().rpartition(":")[2] == "a":
+        if fallback is not None:
             channel = _CHANNELS.get(attribute.GetName().rpartition(":")[2])
             array = np.atleast_1d(np.asarray(fallback))
             if channel is not None and array.ndim == 1 and channel < len(array):
@@ -181,4 +186,3 @@ def _fit(value: object, width: int) -> tuple[float, ...] | float | None:
     if len(array) != width or not np.isfinite(array).all():
         return None
     return tuple(float(v) for v in array) if width > 1 else float(array[0])
-

@@ -100,7 +100,7 @@ def _build_chunk(raws: list[RawMesh], chunk: list[int], built: list[MeshGeometry
     ranges = zip(chunk, meshes, first.tolist(), last.tolist(), point_start.tolist(), (point_start + point_counts).tolist(), strict=True)
     for number, mesh, begin, end, first_point, last_point in ranges:
         if begin == end:
-            _report(diagnostics, mesh, "no-faces", "no face of the mesh can be drawn (see its other diagnostics, and holeIndices)", "warning")
+            _report(diagnostics, mesh, "no-faces", "no face of the mesh can be drawn; see its other diagnostics", "warning")
             continue
         built[number] = MeshGeometry(
             points[first_point:last_point],
@@ -142,7 +142,7 @@ def _check_faces(meshes, points, counts, local, mesh_of_face, point_counts, corn
             lambda k, _: f"{bad_points[k]} points that are NaN or infinite",
         )  # fmt: skip
         for k in np.setdiff1d(np.flatnonzero(bad_points), mesh_of_face[np.repeat(np.arange(len(counts)), counts)[used]]):
-            _report(diagnostics, meshes[k], "points-not-finite", f"{bad_points[k]} points are NaN or infinite, but no face uses them", "note")
+            _report(diagnostics, meshes[k], "points-not-finite", f"{bad_points[k]} points are NaN or infinite; no face uses them", "note")
     return drawn
 
 

@@ -152,7 +152,12 @@ def _array(prim: Usd.Prim, name: str, names: Sequence[str], time: Usd.TimeCode, 
     if value is None:
         return None
     array = np.asarray(value)
-    if array.dtype == (np.int32 if width == 1 else np.float32) and array.ndim == (1 if width == 1 else 2) and array.size and (width == 1 or array.shape[1] == 3):
+    if (
+        array.dtype == (np.int32 if width == 1 else np.float32)
+        and array.ndim == (1 if width == 1 else 2)
+        and array.size
+        and (width == 1 or array.shape[1] == 3)
+    ):
         return array
     if array.size == 0 and type(value).__name__.endswith("Array"):
         return np.zeros((0, 3), np.float32) if width == 3 else np.zeros(0, np.int32)

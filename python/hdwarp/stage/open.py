@@ -38,7 +38,9 @@ def open_stage(
     quiet = UsdUtils.CoalescingDiagnosticDelegate()  # pxr's warnings: told as diagnostics below, not on stderr
     try:
         root = _open_layer(name, "stage")
-        session = session_layer if session_layer is None or isinstance(session_layer, Sdf.Layer) else _open_layer(session_layer, "session layer")
+        session = (
+            session_layer if session_layer is None or isinstance(session_layer, Sdf.Layer) else _open_layer(session_layer, "session layer")
+        )
         arguments = [root] if session is None else [root, session]
         rule = Usd.Stage.LoadAll if load else Usd.Stage.LoadNone
         if mask is None:
@@ -49,8 +51,10 @@ def open_stage(
     except Tf.ErrorException as error:
         raise StageError(name, f"cannot be opened as a USD stage: {plain_text(error)}") from None
     finally:
-        quiet.TakeUncoalescedDiagnostics()
+        messages = quiet.TakeUncoalescedDiagnostics()
         del quiet
+    if diagnostics is not None:
+        report_messages(messages, stage, diagnostics)
     return _reported(stage, diagnostics)
 
 
@@ -82,7 +86,18 @@ def report_composition(stage: Usd.Stage, diagnostics: Diagnostics) -> None:
     for error in stage.GetCompositionErrors():
         site = getattr(error, "rootSite", None)
         path = getattr(site, "path", None) or stage.GetRootLayer().identifier
-        diagnostics.error(path, "composition", f"{' '.join(str(error).split())} What is missing is left out; mend the path or remove the arc")
+        diagnostics.error(
+            path, "composition", f"{' '.join(str(error).split())} What is missing is left out; mend the path or remove the arc"
+        )
+
+
+def report_messages(messages: list, stage: Usd.Stage, diagnostics: Diagnostics) -> None:
+    """What pxr would have printed, as notes; composition errors are told by `report_composition`."""
+    told = {" ".join(str(error).split()) for error in stage.GetCompositionErrors()} if messages else set()
+    for message in messages:
+        text = " ".join(message.commentary.split())
+        if not any(error in text for error in told):
+            diagnostics.note(stage.GetRootLayer().identifier, "usd", text)
 
 
 def population_mask(paths: Sequence[str] | Usd.StagePopulationMask) -> Usd.StagePopulationMask:

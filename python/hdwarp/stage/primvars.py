@@ -19,13 +19,11 @@ def is_primvar(name: str) -> bool:
     return name.startswith(PREFIX) and not name.endswith(_INDICES) and not name.startswith("primvars:skel:")
 
 
-def interpolation(prim: Usd.Prim, name: str) -> str:
-    return prim.GetAttribute(name).GetMetadata("interpolation") or "constant"
-
-
-def read_constant(prim: Usd.Prim, name: str, time: Usd.TimeCode, diagnostics: Diagnostics) -> np.ndarray | None:
-    """(k,) float32 of a constant primvar, None if it has no usable value."""
-    found = read_values(prim, name, time, {"constant": 1}, "constant", str(prim.GetPath()), diagnostics)
+def read_constant(
+    prim: Usd.Prim, name: str, time: Usd.TimeCode, path: str, diagnostics: Diagnostics, interpolated: str = "constant"
+) -> np.ndarray | None:
+    """(k,) float32 of a primvar with one value, None if it has no usable one."""
+    found = read_values(prim, name, time, {interpolated: 1}, interpolated, path, diagnostics)
     if found is None:
         return None
     values, indices = found
@@ -48,13 +46,15 @@ def read_values(
         diagnostics.note(
             path,
             "primvar-width",
-            f"{name} has {values.shape[1]} components an item (elementSize included); up to {_WIDEST} are supported, the primvar is left out",
+            f"{name} has {values.shape[1]} components with its elementSize; up to {_WIDEST} are supported, the primvar is left out",
         )
         return None
     count = expected.get(interpolated)
     if count is None:
-        known = ", ".join(expected)
-        diagnostics.warning(path, "primvar-interpolation", f"{name} has interpolation '{interpolated}' (known: {known}); the primvar is left out")
+        message = f"{name} has interpolation '{interpolated}' (known: {', '.join(expected)}); the primvar is left out"
+        diagnostics.warning(path, "primvar-interpolation", message)
+        return None
+    if not len(values) and interpolated == "constant":
         return None
     indices = None
     found = len(values)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from pxr import Usd
 
@@ -13,7 +14,9 @@ from hdwarp.stage.columns import GeometryKind
 _SIZES = {GeometryKind.SPHERE: ("radius", 1.0, 1.0), GeometryKind.CUBE: ("size", 2.0, 2.0)}
 
 
-def read_scale(prim: Usd.Prim, kind: GeometryKind, names: list[str], time: Usd.TimeCode, path: str, diagnostics: Diagnostics) -> float | None:
+def read_scale(
+    prim: Usd.Prim, kind: GeometryKind, names: list[str], time: Usd.TimeCode, path: str, diagnostics: Diagnostics
+) -> float | None:
     """How much larger than the unit shape the prim is; None, with a diagnostic, for sizes that are no size."""
     name, size, unit = _SIZES[kind]
     if name in names:

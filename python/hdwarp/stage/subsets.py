@@ -30,7 +30,7 @@ def read_subsets(prims: list[Usd.Prim], face_count: int, time: Usd.TimeCode, mes
         path = f"{mesh_path}/{prim.GetName()}"
         element_type = prim.GetAttribute("elementType").Get()
         if element_type not in (None, "face"):
-            diagnostics.note(path, "subset-type", f"elementType is '{element_type}': only face subsets carry materials on a mesh; it is ignored")
+            diagnostics.note(path, "subset-type", f"elementType is '{element_type}'; only face subsets carry materials, it is ignored")
             continue
         value = prim.GetAttribute("indices").Get(time)
         faces = np.asarray(value) if value is not None else np.zeros(0, np.int32)
@@ -47,7 +47,8 @@ def read_subsets(prims: list[Usd.Prim], face_count: int, time: Usd.TimeCode, mes
             diagnostics.warning(
                 path,
                 "subset-indices",
-                f"{int(outside.sum())} of {len(faces)} indices are outside 0..{face_count - 1} (first: {int(faces[outside][0])}); they are ignored",
+                f"{int(outside.sum())} of {len(faces)} indices are outside 0..{face_count - 1} (first: {int(faces[outside][0])});"
+                " they are ignored",
             )
             faces = faces[~outside]
         once = np.unique(faces)
@@ -56,7 +57,8 @@ def read_subsets(prims: list[Usd.Prim], face_count: int, time: Usd.TimeCode, mes
             diagnostics.warning(
                 path,
                 "subset-duplicates",
-                f"{len(faces) - len(once) + int(taken.sum())} indices name a face that this or an earlier subset already holds; the first one counts",
+                f"{len(faces) - len(once) + int(taken.sum())} indices name a face that this or an earlier subset already holds;"
+                " the first one counts",
             )
         face_subset[once[~taken]] = len(slots)
         slots.append((prim.GetName(), any(name.startswith("material:binding") for name in prim.GetAuthoredPropertyNames())))

@@ -11,15 +11,17 @@ import numpy as np
 from pxr import Gf, Sdf, Usd, UsdGeom, UsdUtils
 
 from hdwarp.errors import ArgumentError, Diagnostics, NotSupported
-from hdwarp.stage import shapes
+from hdwarp.stage import primvars, shapes
 from hdwarp.stage.columns import GeometryKind, StageColumns
 from hdwarp.stage.facts import Category, FactReader, Facts, read_facts
 from hdwarp.stage.instancers import Instances, place, read_instancer
 from hdwarp.stage.meshes import MeshSet, read_mesh
-from hdwarp.stage.open import population_mask, report_composition
+from hdwarp.stage.open import population_mask, report_composition, report_messages
 from hdwarp.stage.transforms import columns_from_gf
 
 PURPOSES = ("default", "render", "proxy", "guide")
+COMPLEXITIES = ("low", "medium", "high", "veryhigh")
+_MOST_NESTED = 50_000_000  # instances of nested instancers: their numbers multiply
 
 
 @dataclass(slots=True, eq=False)
@@ -90,6 +92,8 @@ def read_stage(
     """Everything hdWarp draws of a stage at a time. Broken prims are skipped and named in the columns' diagnostics (``diagnostics`` if
     given); nothing on a stage raises. ``purposes``: what is drawn. ``material_purposes``: of bindings, in order of preference, "" being
     all-purpose. ``mask``: paths to restrict the walk to. Cameras are read whatever their visibility and purpose."""
+    if complexity not in COMPLEXITIES:
+        raise ArgumentError(f"complexity is {complexity!r}; known: {', '.join(COMPLEXITIES)}")
     if complexity != "low":
         raise NotSupported(f"complexity={complexity!r}: refined subdivision surfaces are not supported yet; 'low' draws the control cage")
     unknown = [purpose for purpose in purposes if purpose not in PURPOSES]
@@ -105,7 +109,7 @@ def read_stage(
         report_composition(stage, diagnostics)
         columns = StageColumns(
             metres_per_unit=_metres_per_unit(stage, diagnostics),
-            up_axis=str(UsdGeom.GetStageUpAxis(stage)),
+            up_axis=_up_axis(stage, diagnostics),
             time=None if time.IsDefault() or time.IsEarliestTime() else float(time.GetValue()),
             time_codes_per_second=stage.GetTimeCodesPerSecond(),
             diagnostics=diagnostics,
@@ -116,7 +120,7 @@ def read_stage(
         children = stage.GetPseudoRoot().GetFilteredChildren(walk.reader.predicate)
         _walk(walk, [(child, f"/{child.GetName()}", root) for child in reversed(children)])
         gather(walk, columns, time, material_purposes)
-        _tell(quiet.TakeUncoalescedDiagnostics(), stage, diagnostics)
+        report_messages(quiet.TakeUncoalescedDiagnostics(), stage, diagnostics)
     finally:
         del quiet
         if collecting:
@@ -137,16 +141,19 @@ def _metres_per_unit(stage: Usd.Stage, diagnostics: Diagnostics) -> float:
     return 0.01
 
 
+def _up_axis(stage: Usd.Stage, diagnostics: Diagnostics) -> str:
+    axis = str(UsdGeom.GetStageUpAxis(stage))
+    if axis in ("Y", "Z"):
+        return axis
+    diagnostics.error("/", "up-axis", f"upAxis is '{axis}'; read as Y. Author Y or Z")
+    return "Y"
+
+
 def _note_unloaded(stage: Usd.Stage, diagnostics: Diagnostics) -> None:
     loaded = set(stage.GetLoadSet())
     for path in stage.FindLoadable():
         if path not in loaded:
             diagnostics.note(path, "unloaded", "its payload is not loaded; nothing below it is drawn")
-
-
-def _tell(messages: list, stage: Usd.Stage, diagnostics: Diagnostics) -> None:
-    for message in messages:
-        diagnostics.note(stage.GetRootLayer().identifier, "usd", " ".join(message.commentary.split()))
 
 
 def _inherit(walk: Walk, facts: Facts, parent: State, path: str) -> State:
@@ -182,7 +189,7 @@ def _inherit(walk: Walk, facts: Facts, parent: State, path: str) -> State:
 
 
 def _walk(walk: Walk, stack: list[tuple[Usd.Prim, str, State]]) -> None:
-    """(prim, path, parent's state) are taken from the stack. Depth first, children in order. A stack of our own: hierarchies may be deeper than Python's."""
+    """Depth first, children in order. ``stack`` holds (prim, path, parent's state): hierarchies may be deeper than Python's own."""
     reader, mask, counts = walk.reader, walk.mask, walk.counts
     while stack:
         prim, path, parent = stack.pop()
@@ -195,7 +202,9 @@ def _walk(walk: Walk, stack: list[tuple[Usd.Prim, str, State]]) -> None:
         state = _inherit(walk, facts, parent, path)
         if category is not Category.OTHER and category is not Category.UNKNOWN:
             counts[facts.type_name] = counts.get(facts.type_name, 0) + 1
-        if parent.instances is None and (facts.body or facts.site or facts.light or category is Category.CAMERA or category is Category.LIGHT):
+        if parent.instances is None and (
+            facts.body or facts.site or facts.light or category is Category.CAMERA or category is Category.LIGHT
+        ):
             _take_frames(walk, facts, state)
         if category is Category.POINT_INSTANCER:
             if _is_drawn(walk, state):
@@ -215,16 +224,14 @@ def _walk(walk: Walk, stack: list[tuple[Usd.Prim, str, State]]) -> None:
             message = f"type '{facts.type_name}' belongs to no schema this process knows; nothing is drawn for the prim itself"
             walk.diagnostics.note(path, "unknown-type", message)
         if facts.children:
-            stack.extend([(child, f"{path}/{name}", state) for child, name in zip(facts.children[::-1], facts.child_names[::-1], strict=True)])
+            stack.extend(
+                [(child, f"{path}/{name}", state) for child, name in zip(facts.children[::-1], facts.child_names[::-1], strict=True)]
+            )
 
 
 def _is_drawn(walk: Walk, state: State) -> bool:
     purpose = state.purpose or "default"
-    return (
-        state.visible
-        and purpose in walk.purposes
-        and (state.purpose_visibility is None or state.purpose_visibility.get(purpose, True))
-    )
+    return state.visible and purpose in walk.purposes and (state.purpose_visibility is None or state.purpose_visibility.get(purpose, True))
 
 
 def _take_frames(walk: Walk, facts: Facts, state: State) -> None:
@@ -245,12 +252,12 @@ def _take_mesh(walk: Walk, facts: Facts, state: State) -> None:
     inherited_normals = state.constants.get("normals")
     if facts.geometry_read:
         number, slots = facts.geometry
-    else:
+    else:  # at the first of all instances
         found = read_mesh(
             facts.prim, facts.names, facts.varying, facts.subsets, inherited_normals, reader.time, state.path, walk.diagnostics
         )
         number, slots = (-1, ()) if found is None else (walk.meshes.add(found[0], state.path), found[1].slots)
-        facts.geometry, facts.geometry_read = (number, slots), True
+        facts.geometry, facts.geometry_read = (number, slots), inherited_normals is None
     if number < 0:
         return
     if walk.meshes.meshes[number].scheme != "none":
@@ -263,8 +270,13 @@ def _take_mesh(walk: Walk, facts: Facts, state: State) -> None:
 def _take_shape(walk: Walk, facts: Facts, state: State) -> None:
     kind = GeometryKind.SPHERE if facts.category is Category.SPHERE else GeometryKind.CUBE
     scale = shapes.read_scale(facts.prim, kind, facts.names, walk.reader.time, state.path, walk.diagnostics)
-    if scale is not None:
-        walk.drawn.append(Drawn(state.path, kind, -1, scale, state, _double_sided(facts)))
+    if scale is None:
+        return
+    for name, interpolated in facts.varying:  # a shape has no points or faces to vary over: one value is a constant
+        value = primvars.read_constant(facts.prim, name, walk.reader.time, state.path, walk.diagnostics, interpolated)
+        if value is not None:
+            state.constants = {**state.constants, name[len(primvars.PREFIX) :]: value}
+    walk.drawn.append(Drawn(state.path, kind, -1, scale, state, _double_sided(facts)))
 
 
 def _double_sided(facts: Facts) -> bool:
@@ -281,10 +293,13 @@ def _walk_instancer(walk: Walk, facts: Facts, state: State, stack: list[tuple[Us
     if data is None:
         return
     world = columns_from_gf([state.matrix])[0]
-    if state.instances is not None:
-        world = state.instances.world @ world
+    outer = state.instances
+    if outer is not None:
+        if not _may_nest(walk, outer, data.count, state.path):
+            return
+        world = outer.world @ world
     for slot, target in reversed(list(enumerate(data.targets))):
-        instances = place(data, slot, world, state.instances, state.path)
+        instances = place(data, slot, world, outer, state.path)
         if instances is None:
             continue
         prim = reader.stage.GetPrimAtPath(target)
@@ -298,6 +313,21 @@ def _walk_instancer(walk: Walk, facts: Facts, state: State, stack: list[tuple[Us
             prim = prim.GetPrimInPrototype()
         above = _prototype_state(walk, prim, facts, state, instances)
         stack.append((prim, f"{above.path}/{prim.GetName()}", above))
+
+
+def _may_nest(walk: Walk, outer: Instances, count: int, path: str) -> bool:
+    """Whether an instancer inside another's prototype can be placed: not inside itself, and not beyond what ids and memory hold."""
+    instancer = outer.instancer
+    while instancer is not None:
+        if instancer.path == path:
+            walk.diagnostics.error(path, "instancer-cycle", "the point instancer is part of its own prototype; the inner one is not drawn")
+            return False
+        instancer = instancer.outer
+    if len(outer.ids) * count > _MOST_NESTED or (int(outer.ids.max(initial=0)) + 1) * count > 2**31 - 1:
+        message = f"{count} instances inside {len(outer.ids)} others are more than {_MOST_NESTED:,}; the inner instancer is not drawn"
+        walk.diagnostics.error(path, "instancer-size", message)
+        return False
+    return True
 
 
 def _prototype_state(walk: Walk, prim: Usd.Prim, instancer: Facts, state: State, instances: Instances) -> State:

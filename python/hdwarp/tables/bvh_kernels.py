@@ -277,8 +277,8 @@ def split_nodes(
                     middle = cut
                     left = split.left_area
                     right = split.right_area
-                else:
-                    left, right = 0.0, 0.0  # all centres in one place
+                else:  # all centres in one place: halves, that go on being halved evenly
+                    left, right = 0.5 * weight[chosen], 0.5 * weight[chosen]
             for k in range(n - chosen):
                 i = n - k
                 bound[i + 1] = bound[i]
