@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from pxr import Usd, UsdGeom, UsdPhysics, UsdRender, UsdSemantics, UsdUtils, UsdValidation
 
+import hdwarp
 from hdwarp.schema_registration import CAMERA_API, is_sensor
 
 FOLDER = Path(__file__).resolve().parents[1] / "sample_stages"
@@ -119,3 +120,15 @@ def test_workcell_joints_hold_the_pose_that_the_links_are_written_in():
             frames.append((matrix.Transform(position.Get()), matrix.TransformDir(direction)))
         assert tuple(frames[0][0]) == pytest.approx(tuple(frames[1][0]), abs=2e-4), joint.GetPath()
         assert frames[0][1] * frames[1][1] == pytest.approx(1.0, abs=1e-6), joint.GetPath()
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_renders_all_it_holds(name):
+    """Nothing is skipped but what the sample breaks on purpose, and the picture is not empty."""
+    frame = hdwarp.render(str(FOLDER / name), aovs=("color", "primId"), device="cpu")
+    problems = [diagnostic.code for diagnostic in frame.diagnostics if diagnostic.severity is not hdwarp.Severity.NOTE]
+    assert problems == (["points-not-finite"] if name == "mesh_faces.usda" else [])
+    hit = frame["primId"] >= 0
+    assert hit.mean() > 0.2
+    assert frame["color"][hit][:, :3].std() > 0.02
+    assert (frame["color"][~hit] == 0).all()

@@ -46,13 +46,16 @@ def launch(
     """Run ``count`` jobs. The kernel's first three parameters are ``first, step, count``; a thread does one job:
     ``job = first + wp.tid() * step; if job >= count: return``. On the CPU the jobs are dealt to the pool in strides, and done on return.
 
-    ``grain``: jobs that are worth a thread of their own.
+    ``grain``: jobs that are worth a thread of their own. Kernels that use Warp's tiles are not for this: their storage is shared by
+    all threads on x86.
     """
     if count <= 0:
         return
     device = wp.get_device(device)
     prepare(kernel, device)
     share_count = min(thread_count(), max(1, count // max(grain, 1))) if device.is_cpu else 1
+    if wp.config.mode == "debug":
+        share_count = 1  # debug kernels share one static pointer (Warp's tile storage) between threads
     if share_count == 1:
         wp.launch(kernel, dim=count, inputs=[0, 1, count, *inputs], outputs=list(outputs), device=device)
         return

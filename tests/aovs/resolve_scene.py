@@ -100,8 +100,7 @@ class View:
             setattr(row, name, kind(*value))
         row.forward = wp.vec3f(*-back)
         row.right, row.up, row.back = wp.vec3f(*right), wp.vec3f(*up), wp.vec3f(*back)
-        if "eye" in structs.ViewRow.vars:
-            row.eye = wp.vec3d(*self.position)
+        row.eye = wp.vec3d(*self.position)
         row.orthographic = int(self.orthographic)
         row.near, row.far = self.near, self.far
         row.exposure, row.scene_unit, row.world, row.masked = self.exposure, self.scene_unit, self.world, self.masked

@@ -73,8 +73,7 @@ def check(image, hit, view):
     scale = np.abs(hit.point[seen]).max(initial=1)
     np.testing.assert_allclose(image["position"][seen], hit.point[seen], atol=3e-7 * scale)
     axes = np.array([[*row.right], [*row.up], [*row.back]], float)
-    if not view.orthographic:
-        np.testing.assert_allclose(image["Peye"][seen], (hit.point[seen] - view.position) @ axes.T, atol=1e-6 * t.max(initial=1))
+    np.testing.assert_allclose(image["Peye"][seen], (hit.point[seen] - view.position) @ axes.T, atol=1e-6 * t.max(initial=1))
     np.testing.assert_allclose(image["Ngeom"][seen], hit.normal[seen], atol=2e-5)  # of nearly singular transforms
     assert not seen.any() or np.median(np.abs(image["Ngeom"][seen] - hit.normal[seen])) < 1e-7
     np.testing.assert_array_equal(image["normal"], image["Ngeom"])

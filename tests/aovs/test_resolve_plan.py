@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import warp as wp
 
-from hdwarp.aovs import interpolation, pixel_runs, resolve_kernels
+from hdwarp.aovs import ids, interpolation, pixel_runs, resolve_kernels
 from hdwarp.aovs.registry import AOVS, aov_spec
 from hdwarp.aovs.resolve import ColourSamples, ResolvePlan, primvars_needed, resolve
 from hdwarp.errors import ArgumentError, NotSupported
@@ -208,7 +208,7 @@ def test_one_pixel_a_thread_gives_the_same_bits(tools, monkeypatch):
     "make_kernel",
     [
         resolve_kernels.geometry_kernel,
-        resolve_kernels.ids_kernel,
+        ids.ids_kernel,
         interpolation.primvar_kernel,
         interpolation.normals_kernel,
         headlight.colour_kernel,

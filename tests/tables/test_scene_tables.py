@@ -136,7 +136,9 @@ def test_bodies_move_what_they_carry(device):
 
 def test_triangle_points_by_path_and_id(device):
     index, tables = RenderIndex(), SceneTables(device)
-    render(stage([mesh("/a", 0, 0, 0, -4), Gprim("/b", GeometryKind.SPHERE, -1, at(0, 0, -9))], [wall()]), device, index=index, tables=tables)
+    render(
+        stage([mesh("/a", 0, 0, 0, -4), Gprim("/b", GeometryKind.SPHERE, -1, at(0, 0, -9))], [wall()]), device, index=index, tables=tables
+    )
     assert tables.meshes.triangle_points("/a").tolist() == [[0, 1, 2], [0, 2, 3]]
     assert tables.meshes.triangle_points(0).tolist() == [[0, 1, 2], [0, 2, 3]]
     for wrong in ("/b", "/nothing", 7, -1):

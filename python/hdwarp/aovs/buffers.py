@@ -49,6 +49,11 @@ def flat_scalars(array: wp.array) -> wp.array:
     return array if size == 1 else _alias(array, array.dtype._wp_scalar_type_, array.size * size)
 
 
+def flat_vectors(array: wp.array, length: int) -> wp.array:
+    """A one-dimensional array of numbers seen as vectors of ``length``; what is over at its end is left out; the memory is shared."""
+    return _alias(array, wp.types.vector(length=length, dtype=array.dtype), array.size // length)
+
+
 def _alias(array: wp.array, dtype: type, size: int) -> wp.array:
     if not array.is_contiguous:
         raise ArgumentError("the array must be contiguous")

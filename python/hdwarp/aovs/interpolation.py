@@ -6,11 +6,10 @@ import functools
 
 import warp as wp
 
-from hdwarp.aovs.pixel_runs import block_count, lane_options, pixel_run, visible_instance
-from hdwarp.tables.structs import FACE_VARYING, NONE, UNIFORM, VERTEX, InstanceColumns, MeshColumns, PrimvarColumns, ViewRow, Visibility
+from hdwarp.aovs.pixel_runs import NO_INSTANCE, block_count, lane_options, pixel_run
+from hdwarp.tables.structs import FACE_VARYING, NONE, UNIFORM, VERTEX, InstanceColumns, MeshColumns, PrimvarColumns, ViewRow
 
 _SHORTEST = 1.0e-30  # squared length of an interpolated normal below which it is no direction
-_NONE_ABOVE = 2147483647
 
 
 @functools.cache
@@ -32,7 +31,8 @@ def primvar_kernel(lanes: int) -> wp.Kernel:
         triangle_points: wp.array[wp.int32],  # MeshColumns.triangle_points and .triangle_corners, flat
         triangle_corners: wp.array[wp.int32],
         instances: InstanceColumns,
-        visibility: Visibility,
+        slots: wp.array[ints],  # the visibility record, a block an item
+        seen_instances: wp.array[ints],
         barycentric: wp.array[wp.float32],  # flat, two a pixel
         primvar: PrimvarColumns,
         missing: wp.float32,  # where the surface has no such primvar
@@ -55,30 +55,53 @@ def primvar_kernel(lanes: int) -> wp.Kernel:
         value = floats()
         w0, w1, w2 = floats(), floats(), floats()
         for block in range(run.blocks):
-            at = run.record + block * LANES
+            item = run.record // LANES + block
             pixel = run.output + block * LANES
             low = wp.max(run.left - run.x - block * LANES, 0)
             high = wp.min(run.right - run.x - block * LANES, LANES)
-            lowest, highest = wp.int32(_NONE_ABOVE), wp.int32(-1)
+            found = seen_instances[item]
+            slot = slots[item]
+            lowest, highest = wp.int32(NO_INSTANCE), wp.int32(-1)
             for lane in range(LANES):
-                i = visible_instance(visibility, at, lane, low, high)
+                i = wp.where(lane >= low and lane < high, found[lane], -1)
                 row[lane] = i
                 highest = wp.max(highest, i)
-                lowest = wp.min(lowest, wp.where(i < 0, _NONE_ABOVE, i))
+                lowest = wp.min(lowest, wp.where(i < 0, NO_INSTANCE, i))
             kinds, indexed = wp.int32(0), wp.int32(0)
             if highest >= 0:
+                if lowest == highest:
+                    shared_mesh = instances.geometry[highest]
+                    shared_kind = wp.int32(NONE)
+                    shared_start = primvar.instance_values[highest]
+                    shared_indices, first_triangle = wp.int32(-1), wp.int32(0)
+                    if shared_mesh >= 0:
+                        if primvar.mesh_interpolation[shared_mesh] != NONE:
+                            shared_kind = primvar.mesh_interpolation[shared_mesh]
+                            shared_start = primvar.mesh_values[shared_mesh]
+                            shared_indices = primvar.mesh_indices[shared_mesh]
+                            first_triangle = meshes.triangle_start[shared_mesh]
+                    kinds = 1 << shared_kind
+                    indexed = shared_indices + 1
+                    for lane in range(LANES):
+                        kind[lane] = wp.where(row[lane] >= 0, shared_kind, NONE)
+                        start[lane] = shared_start
+                        indices[lane] = wp.where(row[lane] >= 0, shared_indices, -1)
+                        triangle[lane] = first_triangle
+                else:
+                    for lane in range(LANES):
+                        i = wp.max(row[lane], 0)
+                        mesh = wp.where(row[lane] >= 0, instances.geometry[i], -1)
+                        m = wp.max(mesh, 0)
+                        k = wp.where(mesh >= 0, primvar.mesh_interpolation[m], NONE)
+                        kind[lane] = k
+                        kinds = kinds | (1 << k)
+                        start[lane] = wp.where(k == NONE, primvar.instance_values[i], primvar.mesh_values[m])
+                        indices[lane] = wp.where(k == NONE, -1, primvar.mesh_indices[m])
+                        indexed = wp.max(indexed, indices[lane] + 1)
+                        triangle[lane] = meshes.triangle_start[m]
                 for lane in range(LANES):
-                    i = wp.max(row[lane], 0)
-                    mesh = wp.where(row[lane] >= 0, instances.geometry[i], -1)
-                    m = wp.max(mesh, 0)
-                    k = wp.where(mesh >= 0, primvar.mesh_interpolation[m], NONE)
-                    kind[lane] = k
-                    kinds = kinds | (1 << k)
-                    start[lane] = wp.where(k == NONE, primvar.instance_values[i], primvar.mesh_values[m])
-                    indices[lane] = wp.where(k == NONE, -1, primvar.mesh_indices[m])
-                    indexed = wp.max(indexed, indices[lane] + 1)
-                    slot = wp.where(k == NONE, 0, visibility.slot[at + lane])
-                    triangle[lane] = wp.where(k == NONE, 0, meshes.triangle_start[m] + meshes.slot_triangle[slot])
+                    own_slot = wp.where(kind[lane] == NONE, 0, slot[lane])
+                    triangle[lane] = wp.where(kind[lane] == NONE, 0, triangle[lane] + meshes.slot_triangle[own_slot])
                     number_a[lane] = 0
                     number_b[lane] = 0
                     number_c[lane] = 0
@@ -151,7 +174,7 @@ def normals_kernel(lanes: int) -> wp.Kernel:
         jobs: wp.int32,
         rows: wp.int32,
         object_from_world: wp.array[wp.float32],  # of the instances, flat
-        visibility: Visibility,
+        seen_instances: wp.array[ints],  # of the visibility record, a block an item
         geometric: wp.array[wp.float32],  # flat, three a pixel
         smooth: wp.array[wp.float32],  # object space, not unit, flat; null where no mesh has normals
         clear: wp.vec3f,
@@ -170,12 +193,12 @@ def normals_kernel(lanes: int) -> wp.Kernel:
         x, y, z = floats(), floats(), floats()
         p, q, r = floats(), floats(), floats()
         for block in range(run.blocks):
-            at = run.record + block * LANES
+            found = seen_instances[run.record // LANES + block]
             pixel = run.output + block * LANES
             low = wp.max(run.left - run.x - block * LANES, 0)
             high = wp.min(run.right - run.x - block * LANES, LANES)
             for lane in range(LANES):
-                row[lane] = visible_instance(visibility, at, lane, low, high)
+                row[lane] = wp.where(lane >= low and lane < high, found[lane], -1)
                 here = 3 * (pixel + wp.clamp(lane, low, high - 1))
                 x[lane] = geometric[here]
                 y[lane] = geometric[here + 1]

@@ -12,6 +12,7 @@ from hdwarp.launch import LANE_OPTIONS
 from hdwarp.tables.structs import InstanceColumns, ViewRow
 
 CPU_LANES = 16
+NO_INSTANCE = 2147483647  # above every instance row: the lowest row of a block that sees nothing
 _CPU_BLOCKS = 8  # a job: 128 pixels. What a job sets up once (view, object-space rays of its row) is then 1/8 of a block's business
 
 

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 
 import warp as wp
 
-from hdwarp.aovs.buffers import flat_pixels, flat_scalars
+from hdwarp.aovs.buffers import flat_pixels, flat_scalars, flat_vectors
+from hdwarp.aovs.ids import IdClears, IdPlanes, ids_kernel
 from hdwarp.aovs.interpolation import normals_kernel, primvar_kernel
 from hdwarp.aovs.pixel_runs import jobs_per_row, lane_count
 from hdwarp.aovs.registry import AOVS, aov_spec, primvar_name
-from hdwarp.aovs.resolve_kernels import GeometryClears, GeometryPlanes, IdClears, IdPlanes, geometry_kernel, ids_kernel
+from hdwarp.aovs.resolve_kernels import GeometryClears, GeometryPlanes, geometry_kernel
 from hdwarp.errors import ArgumentError
 from hdwarp.launch import launch
 from hdwarp.shade.encode import srgb_tables
@@ -134,6 +135,11 @@ class ResolvePlan:
         self._keep.append(flat_scalars(array))
         return self._keep[-1]
 
+    def _blocks(self, array: wp.array) -> wp.array:
+        """A plane of the visibility record as vectors of a block's lanes, the memory shared: one load brings a block."""
+        self._keep.append(flat_vectors(array, self._lanes))
+        return self._keep[-1]
+
     def _plan(
         self,
         meshes: MeshColumns,
@@ -149,6 +155,7 @@ class ResolvePlan:
         display = primvars.get("displayColor") if coloured else None
         smooth = primvars.get("normals") if shaded else None
         interpolated = [name for name in asked if primvar_name(name)]
+        slots, seen, keys = (self._blocks(array) for array in (visibility.slot, visibility.instance, visibility.key))
 
         geometry = GeometryPlanes()
         for name, member in _GEOMETRY.items():
@@ -159,7 +166,7 @@ class ResolvePlan:
         if (display is not None or smooth is not None or interpolated) and "barycentric" not in asked:
             geometry.barycentric = self._scratch(wp.vec2f)
         if shaded or interpolated or display is not None or any(name in asked for name in _GEOMETRY):
-            self._geometry(meshes, instances, visibility, geometry)
+            self._geometry(meshes, instances, [slots, seen, keys], geometry)
 
         ids = IdPlanes()
         for name, member in _IDS.items():
@@ -171,12 +178,12 @@ class ResolvePlan:
             clears = IdClears()
             for name, member in _IDS.items():
                 setattr(clears, member, int(self._clear_of(name)[0]))
-            self._add(ids_kernel(self._lanes), [meshes, instances, materials, visibility, clears, ids])
+            self._add(ids_kernel(self._lanes), [meshes, instances, materials, slots, seen, clears, ids])
 
         def interpolate(columns: PrimvarColumns, out: wp.array, missing: float, clear: tuple[float, ...]) -> None:
             padded = wp.vec4f(*clear, *[0.0] * (4 - len(clear)))
             points, corners = self._scalars(meshes.triangle_points), self._scalars(meshes.triangle_corners)
-            surface = [meshes, points, corners, instances, visibility, self._scalars(geometry.barycentric)]
+            surface = [meshes, points, corners, instances, slots, seen, self._scalars(geometry.barycentric)]
             self._add(primvar_kernel(self._lanes), [*surface, columns, missing, padded, self._scalars(out)])
 
         for name in interpolated:
@@ -192,27 +199,25 @@ class ResolvePlan:
             clears = [wp.vec3f(*self._clear_of("normal")), wp.vec3f(*self._clear_of("Neye"))]
             planes = [self._scalars(geometry.normal), self._scalars(smooth_plane)]
             turn = self._scalars(instances.object_from_world)
-            self._add(normals_kernel(self._lanes), [turn, visibility, *planes, *clears, normal, asked.get("Neye")])
+            self._add(normals_kernel(self._lanes), [turn, seen, *planes, *clears, normal, asked.get("Neye")])
         if coloured:
             display_plane = None
             if display is not None:
                 display_plane = self._scratch(wp.vec3f)
                 interpolate(display, display_plane, GREY, (0.0, 0.0, 0.0))
-            self._colour(materials, visibility, ids.material_row, normal if lit else None, display_plane)
+            self._colour(materials, seen, ids.material_row, normal if lit else None, display_plane)
 
-    def _geometry(self, meshes: MeshColumns, instances: InstanceColumns, visibility: Visibility, planes: GeometryPlanes) -> None:
+    def _geometry(self, meshes: MeshColumns, instances: InstanceColumns, record: list[wp.array], planes: GeometryPlanes) -> None:
         vertices = self._scalars(meshes.leaf_vertices)
         clears = GeometryClears()
         for name, member in _GEOMETRY.items():
             values = self._clear_of(name)
             make = {1: float, 2: wp.vec2f, 3: wp.vec3f}[len(values)]
             setattr(clears, member, make(*values))
-        self._add(
-            geometry_kernel(self._lanes), [vertices, self._scalars(instances.object_from_world), instances, visibility, clears, planes]
-        )
+        self._add(geometry_kernel(self._lanes), [vertices, self._scalars(instances.object_from_world), instances, *record, clears, planes])
 
     def _colour(
-        self, materials: MaterialColumns, visibility: Visibility, material_row: wp.array, normal: wp.array | None, display: wp.array | None
+        self, materials: MaterialColumns, seen: wp.array, material_row: wp.array, normal: wp.array | None, display: wp.array | None
     ) -> None:
         planes, clears = ColourPlanes(), ColourClears()
         for name in _COLOUR:
@@ -222,7 +227,7 @@ class ResolvePlan:
                 setattr(planes, name, self._flat[name])
         colours = [materials.uses_display_color, self._scalars(materials.diffuse_color), self._scalars(materials.emissive_color)]
         surface = [material_row, self._scalars(normal), self._scalars(display)]
-        self._add(colour_kernel(self._lanes), [visibility, *colours, *surface, srgb_tables(self.device), clears, planes])
+        self._add(colour_kernel(self._lanes), [seen, *colours, *surface, srgb_tables(self.device), clears, planes])
 
     def _add(self, kernel: wp.Kernel, arguments: list) -> None:
         self._launches.append((kernel, [*self._where, *arguments]))

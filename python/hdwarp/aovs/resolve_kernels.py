@@ -1,4 +1,4 @@
-"""aovs.resolve_kernels: visibility record -> where a pixel's ray hits (exact distance, weights, normal) and what it hits (ids)."""
+"""aovs.resolve_kernels: visibility record -> where a pixel's ray hits: exact distance, position, weights, geometric normal."""
 
 from __future__ import annotations
 
@@ -6,13 +6,20 @@ import functools
 
 import warp as wp
 
-from hdwarp.aovs.pixel_runs import Ray, block_count, lane_options, object_ray, pixel_run, visible_instance, world_ray
-from hdwarp.tables.structs import CUBE, MESH, SPHERE, InstanceColumns, MaterialColumns, MeshColumns, ViewRow, Visibility
+from hdwarp.aovs.hits import (
+    grazing_hit,
+    inside_weights,
+    nearest_root,
+    planar_scale,
+    reciprocal,
+    seen_distance,
+    sphere_parameters,
+    triangle_corner,
+)
+from hdwarp.aovs.pixel_runs import NO_INSTANCE, Ray, block_count, lane_options, object_ray, pixel_run, world_ray
+from hdwarp.tables.structs import CUBE, MESH, SPHERE, InstanceColumns, ViewRow
 
-_OUTSIDE = 1.0e-4  # weights below minus this: the ray passes the triangle's edge; the hit is drawn onto it
-_NONE_ABOVE = 2147483647
-_PI = 3.14159265358979
-_HAS_EYE = "eye" in ViewRow.vars
+_OUTSIDE = 1.0e-4  # weights below minus this: the exact ray passes the triangle; see `grazing_hit`
 
 
 @wp.struct
@@ -41,114 +48,6 @@ class GeometryClears:
     position_eye: wp.vec3f
     normal: wp.vec3f
     barycentric: wp.vec2f
-
-
-@wp.struct
-class IdPlanes:
-    """Output arrays, flat over pixels; null where nobody asks."""
-
-    prim_id: wp.array[wp.int32]
-    instance_id: wp.array[wp.int32]
-    element_id: wp.array[wp.int32]
-    triangle_id: wp.array[wp.int32]
-    material_id: wp.array[wp.int32]
-    body_id: wp.array[wp.int32]
-    instance_row: wp.array[wp.int32]
-    world_id: wp.array[wp.int32]
-    material_row: wp.array[wp.int32]  # for the shading that follows; -1 no material
-
-
-@wp.struct
-class IdClears:
-    """What a pixel that sees nothing holds."""
-
-    prim_id: wp.int32
-    instance_id: wp.int32
-    element_id: wp.int32
-    triangle_id: wp.int32
-    material_id: wp.int32
-    body_id: wp.int32
-    instance_row: wp.int32
-    world_id: wp.int32
-
-
-@wp.func
-def planar_scale(near: wp.float64, far: wp.float64) -> wp.float64:
-    """f / (f - n), 1 for a far plane at infinity."""
-    one = wp.float64(1.0)
-    return one / (one - wp.where(wp.isfinite(far), near / far, wp.float64(0.0)))
-
-
-@wp.func
-def nearest_root(entry: wp.float64, leave: wp.float64, seen: wp.float64) -> wp.float64:
-    """The crossing of a closed surface that the record means: the second where the near plane took the first. Where the record is too
-    coarse to tell, the first."""
-    blur = wp.abs(seen) * wp.float64(4.0e-5) + (leave - entry) * wp.float64(1.0e-2)
-    return wp.where(entry >= seen - blur, entry, leave)
-
-
-@wp.func
-def sphere_parameters(p: wp.vec3f) -> wp.vec2f:
-    """(s, t) of a point on the unit sphere: longitude / 2 pi from +x towards +y, in [0, 1); latitude / pi, 0 at -z, 1 at +z."""
-    s = wp.atan2(p[1], p[0]) * (0.5 / _PI)
-    return wp.vec2f(wp.where(s < 0.0, s + 1.0, s), 0.5 + wp.asin(wp.clamp(p[2], -1.0, 1.0)) / _PI)
-
-
-@wp.func
-def seen_distance(key: wp.float32, orthographic: wp.int32) -> wp.float64:
-    """Distance in the visibility record, good to about 1e-5."""
-    return wp.where(orthographic != 0, -wp.float64(key), wp.float64(1.0) / wp.float64(key))
-
-
-@wp.func
-def reciprocal(value: wp.float64) -> wp.float64:
-    """1 / value, large and finite for 0."""
-    tiny = wp.float64(1.0e-200)
-    return wp.float64(1.0) / wp.where(wp.abs(value) < tiny, tiny, value)
-
-
-@wp.func
-def camera_position(view: ViewRow) -> wp.vec3d:
-    """Where the camera stands. In a parallel view the row's own origin belongs to pixel (0, 0)."""
-    if _HAS_EYE:
-        return view.eye
-    else:
-        return view.origin
-
-
-@wp.func
-def triangle_corner(vertices: wp.array[wp.float32], slot: wp.int32, offset: wp.int32) -> wp.vec3d:
-    """Corner a, b or c (offset 0, 48, 96) of a triangle slot."""
-    g = (slot >> 4) * 144 + (slot & 15) + offset
-    return wp.vec3d(wp.float64(vertices[g]), wp.float64(vertices[g + 16]), wp.float64(vertices[g + 32]))
-
-
-@wp.func
-def inside_weights(a: wp.float32, b: wp.float32) -> wp.vec2f:
-    """Weights of the first two corners, moved into the triangle; the first corner where they are no numbers."""
-    c = 1.0 - a - b
-    a, b, c = wp.where(a > 0.0, a, 0.0), wp.where(b > 0.0, b, 0.0), wp.where(c > 0.0, c, 0.0)
-    whole = a + b + c
-    scale = wp.where(whole > 0.0, 1.0 / whole, 0.0)
-    return wp.vec2f(wp.where(whole > 0.0, a * scale, 1.0), b * scale)
-
-
-@wp.func
-def grazing_hit(a: wp.vec3d, b: wp.vec3d, c: wp.vec3d, origin: wp.vec3d, direction: wp.vec3d, seen: wp.float64) -> wp.vec3d:
-    """(t, w0, w1) where the record says hit and the exact ray passes by: nearly edge-on triangles, and rays rounded over an edge.
-
-    The plane's own crossing may lie anywhere, so the recorded distance counts, kept within the depths of the triangle's corners.
-    """
-    per_dd = wp.float64(1.0) / wp.dot(direction, direction)
-    ta, tb, tc = wp.dot(a - origin, direction) * per_dd, wp.dot(b - origin, direction) * per_dd, wp.dot(c - origin, direction) * per_dd
-    low, high = wp.min(ta, wp.min(tb, tc)), wp.max(ta, wp.max(tb, tc))
-    t = wp.where(seen > low, seen, low)
-    t = wp.where(t < high, t, high)
-    u, v, h = b - a, c - a, origin + direction * t - a
-    n = wp.cross(u, v)
-    per_nn = wp.float64(1.0) / wp.dot(n, n)
-    of_b, of_c = wp.dot(wp.cross(h, v), n) * per_nn, wp.dot(wp.cross(u, h), n) * per_nn
-    return wp.vec3d(t, wp.float64(1.0) - of_b - of_c, of_b)
 
 
 @functools.cache
@@ -200,13 +99,15 @@ def geometry_kernel(lanes: int) -> wp.Kernel:
             low = wp.max(run.left - run.x - block * LANES, 0)
             high = wp.min(run.right - run.x - block * LANES, LANES)
             x0 = run.x + block * LANES
-            found, slot, key = seen_instances[item], slots[item], keys[item]
-            lowest, highest = wp.int32(_NONE_ABOVE), wp.int32(-1)
+            found = seen_instances[item]
+            slot = slots[item]
+            key = keys[item]
+            lowest, highest = wp.int32(NO_INSTANCE), wp.int32(-1)
             for lane in range(LANES):
                 i = wp.where(lane >= low and lane < high, found[lane], -1)
                 row[lane] = i
                 highest = wp.max(highest, i)
-                lowest = wp.min(lowest, wp.where(i < 0, _NONE_ABOVE, i))
+                lowest = wp.min(lowest, wp.where(i < 0, NO_INSTANCE, i))
             kinds = wp.int32(0)  # bit per geometry kind in the block
             if highest >= 0:
                 if lowest == highest:
@@ -246,8 +147,8 @@ def geometry_kernel(lanes: int) -> wp.Kernel:
                 astray = wp.int32(0)
                 stray = ints()
                 for lane in range(LANES):
-                    slot = wp.where(kind[lane] == MESH, visibility.slot[at + lane], 0)
-                    g = (slot >> 4) * 144 + (slot & 15)
+                    k = wp.where(kind[lane] == MESH, slot[lane], 0)
+                    g = (k >> 4) * 144 + (k & 15)
                     ax, ay, az = wp.float64(vertices[g]), wp.float64(vertices[g + 16]), wp.float64(vertices[g + 32])
                     ux = wp.float64(vertices[g + 48]) - ax
                     uy = wp.float64(vertices[g + 64]) - ay
@@ -287,11 +188,10 @@ def geometry_kernel(lanes: int) -> wp.Kernel:
                 if astray != 0:
                     for lane in range(LANES):
                         if stray[lane] != 0:
-                            slot = visibility.slot[at + lane]
                             hit = grazing_hit(
-                                triangle_corner(vertices, slot, 0),
-                                triangle_corner(vertices, slot, 48),
-                                triangle_corner(vertices, slot, 96),
+                                triangle_corner(vertices, slot[lane], 0),
+                                triangle_corner(vertices, slot[lane], 48),
+                                triangle_corner(vertices, slot[lane], 96),
                                 wp.vec3d(ox[lane], oy[lane], oz[lane]),
                                 wp.vec3d(dx[lane], dy[lane], dz[lane]),
                                 seen_distance(key[lane], view.orthographic),
@@ -397,7 +297,7 @@ def geometry_kernel(lanes: int) -> wp.Kernel:
                     if lane >= low and lane < high:
                         out.position[pixel + lane] = wp.vec3f(x[lane], y[lane], z[lane])
             if out.position_eye:
-                start = ray.origin - camera_position(view)
+                start = ray.origin - view.eye
                 for lane in range(LANES):
                     s = wp.float64(x0 + lane)
                     seen = row[lane] >= 0
@@ -420,11 +320,18 @@ def geometry_kernel(lanes: int) -> wp.Kernel:
                         )
                         out.barycentric[pixel + lane] = pair
             if out.normal:
-                for lane in range(LANES):
-                    m = 9 * wp.max(row[lane], 0)
-                    x[lane] = turn[m] * nx[lane] + turn[m + 3] * ny[lane] + turn[m + 6] * nz[lane]
-                    y[lane] = turn[m + 1] * nx[lane] + turn[m + 4] * ny[lane] + turn[m + 7] * nz[lane]
-                    z[lane] = turn[m + 2] * nx[lane] + turn[m + 5] * ny[lane] + turn[m + 8] * nz[lane]
+                if lowest == highest:
+                    shared = instances.object_from_world[highest]
+                    for lane in range(LANES):
+                        x[lane] = shared[0, 0] * nx[lane] + shared[1, 0] * ny[lane] + shared[2, 0] * nz[lane]
+                        y[lane] = shared[0, 1] * nx[lane] + shared[1, 1] * ny[lane] + shared[2, 1] * nz[lane]
+                        z[lane] = shared[0, 2] * nx[lane] + shared[1, 2] * ny[lane] + shared[2, 2] * nz[lane]
+                elif highest >= 0:
+                    for lane in range(LANES):
+                        m = 9 * wp.max(row[lane], 0)
+                        x[lane] = turn[m] * nx[lane] + turn[m + 3] * ny[lane] + turn[m + 6] * nz[lane]
+                        y[lane] = turn[m + 1] * nx[lane] + turn[m + 4] * ny[lane] + turn[m + 7] * nz[lane]
+                        z[lane] = turn[m + 2] * nx[lane] + turn[m + 5] * ny[lane] + turn[m + 8] * nz[lane]
                 for lane in range(LANES):
                     unit = 1.0 / wp.sqrt(x[lane] * x[lane] + y[lane] * y[lane] + z[lane] * z[lane])
                     x[lane] = wp.where(row[lane] >= 0, x[lane] * unit, clear.normal[0])
@@ -435,128 +342,3 @@ def geometry_kernel(lanes: int) -> wp.Kernel:
                         out.normal[pixel + lane] = wp.vec3f(x[lane], y[lane], z[lane])
 
     return geometry
-
-
-@functools.cache
-def ids_kernel(lanes: int) -> wp.Kernel:
-    """What each pixel sees, as the numbers given out, for runs of ``lanes`` pixels."""
-    LANES, BLOCKS = lanes, block_count(lanes)
-    ints = wp.types.vector(length=lanes, dtype=wp.int32)
-
-    @wp.kernel(enable_backward=False, module="unique", module_options=lane_options(lanes))
-    def ids(
-        first: wp.int32,
-        step: wp.int32,
-        count: wp.int32,
-        views: wp.array[ViewRow],
-        jobs: wp.int32,
-        rows: wp.int32,
-        meshes: MeshColumns,
-        instances: InstanceColumns,
-        materials: MaterialColumns,
-        slots: wp.array[ints],  # the visibility record, a block an item
-        seen_instances: wp.array[ints],
-        clear: IdClears,
-        out: IdPlanes,
-    ):
-        job = first + wp.tid() * step
-        if job >= count:
-            return
-        run = pixel_run(views, job, LANES, BLOCKS, jobs, rows)
-        if run.blocks == 0:
-            return
-        for block in range(run.blocks):
-            item = run.record // LANES + block
-            pixel = run.output + block * LANES
-            low = wp.max(run.left - run.x - block * LANES, 0)
-            high = wp.min(run.right - run.x - block * LANES, LANES)
-            row = ints()  # instance, 0 for a miss, so that every lane may read
-            hit = ints()
-            for lane in range(LANES):
-                i = wp.where(lane >= low and lane < high, found[lane], -1)
-                row[lane] = wp.max(i, 0)
-                hit[lane] = wp.where(i >= 0, 1, 0)
-            value = ints()
-            if out.prim_id:
-                for lane in range(LANES):
-                    value[lane] = wp.where(hit[lane] != 0, instances.prim_id[row[lane]], clear.prim_id)
-                for lane in range(LANES):
-                    if lane >= low and lane < high:
-                        out.prim_id[pixel + lane] = value[lane]
-            if out.instance_id:
-                for lane in range(LANES):
-                    value[lane] = wp.where(hit[lane] != 0, instances.instance_id[row[lane]], clear.instance_id)
-                for lane in range(LANES):
-                    if lane >= low and lane < high:
-                        out.instance_id[pixel + lane] = value[lane]
-            if out.body_id:
-                for lane in range(LANES):
-                    value[lane] = wp.where(hit[lane] != 0, instances.body_id[row[lane]], clear.body_id)
-                for lane in range(LANES):
-                    if lane >= low and lane < high:
-                        out.body_id[pixel + lane] = value[lane]
-            if out.world_id:
-                for lane in range(LANES):
-                    value[lane] = wp.where(hit[lane] != 0, instances.world[row[lane]], clear.world_id)
-                for lane in range(LANES):
-                    if lane >= low and lane < high:
-                        out.world_id[pixel + lane] = value[lane]
-            if out.instance_row:
-                for lane in range(LANES):
-                    value[lane] = wp.where(hit[lane] != 0, row[lane], clear.instance_row)
-                for lane in range(LANES):
-                    if lane >= low and lane < high:
-                        out.instance_row[pixel + lane] = value[lane]
-            if out.element_id or out.triangle_id or out.material_id or out.material_row:
-                mesh = ints()  # -1 shapes and misses
-                triangle = ints()
-                subsets = wp.int32(0)
-                for lane in range(LANES):
-                    m = wp.where(hit[lane] != 0, instances.geometry[row[lane]], -1)
-                    slot = wp.where(m >= 0, visibility.slot[at + lane], 0)
-                    mesh[lane] = m
-                    triangle[lane] = meshes.slot_triangle[slot]
-                    subsets = subsets | wp.where(m >= 0, meshes.has_subsets[wp.max(m, 0)], 0)
-                if out.triangle_id:
-                    for lane in range(LANES):
-                        own = wp.where(mesh[lane] >= 0, triangle[lane], -1)
-                        value[lane] = wp.where(hit[lane] != 0, own, clear.triangle_id)
-                    for lane in range(LANES):
-                        if lane >= low and lane < high:
-                            out.triangle_id[pixel + lane] = value[lane]
-                if out.element_id:
-                    for lane in range(LANES):
-                        number = meshes.triangle_start[wp.max(mesh[lane], 0)] + triangle[lane]
-                        face = meshes.triangle_face[wp.where(mesh[lane] >= 0, number, 0)]
-                        value[lane] = wp.where(hit[lane] != 0, wp.where(mesh[lane] >= 0, face, 0), clear.element_id)
-                    for lane in range(LANES):
-                        if lane >= low and lane < high:
-                            out.element_id[pixel + lane] = value[lane]
-                if out.material_id or out.material_row:
-                    material = ints()
-                    for lane in range(LANES):
-                        material[lane] = wp.where(hit[lane] != 0, instances.material[row[lane]], -1)
-                    if subsets != 0:
-                        for lane in range(LANES):
-                            m = mesh[lane]
-                            if m >= 0:
-                                if meshes.has_subsets[m] != 0:
-                                    face = meshes.triangle_face[meshes.triangle_start[m] + triangle[lane]]
-                                    subset = meshes.face_subset[meshes.face_start[m] + face]
-                                    if subset >= 0:
-                                        bound = instances.subset_material[instances.subset_start[row[lane]] + subset]
-                                        if bound >= 0:
-                                            material[lane] = bound
-                    if out.material_row:
-                        for lane in range(LANES):
-                            if lane >= low and lane < high:
-                                out.material_row[pixel + lane] = material[lane]
-                    if out.material_id:
-                        for lane in range(LANES):
-                            own = wp.where(material[lane] >= 0, materials.material_id[wp.max(material[lane], 0)], -1)
-                            value[lane] = wp.where(hit[lane] != 0, own, clear.material_id)
-                        for lane in range(LANES):
-                            if lane >= low and lane < high:
-                                out.material_id[pixel + lane] = value[lane]
-
-    return ids

@@ -6,9 +6,9 @@ import functools
 
 import warp as wp
 
-from hdwarp.aovs.pixel_runs import block_count, lane_options, pixel_run, visible_instance, world_ray
+from hdwarp.aovs.pixel_runs import block_count, lane_options, pixel_run, world_ray
 from hdwarp.shade.encode import SrgbTables, rgba_bytes, srgb_byte
-from hdwarp.tables.structs import ViewRow, Visibility
+from hdwarp.tables.structs import ViewRow
 
 GREY = 0.5  # base colour of surfaces with neither material nor displayColor, as in hdEmbree
 
@@ -50,7 +50,7 @@ def colour_kernel(lanes: int) -> wp.Kernel:
         views: wp.array[ViewRow],
         jobs: wp.int32,
         rows: wp.int32,
-        visibility: Visibility,
+        seen_instances: wp.array[ints],  # of the visibility record, a block an item
         uses_display_color: wp.array[wp.int32],
         diffuse_color: wp.array[wp.float32],
         emissive_color: wp.array[wp.float32],
@@ -74,12 +74,12 @@ def colour_kernel(lanes: int) -> wp.Kernel:
         red, green, blue, alpha = floats(), floats(), floats(), floats()
         byte_r, byte_g, byte_b = ints(), ints(), ints()
         for block in range(run.blocks):
-            at = run.record + block * LANES
+            found = seen_instances[run.record // LANES + block]
             pixel = run.output + block * LANES
             low = wp.max(run.left - run.x - block * LANES, 0)
             high = wp.min(run.right - run.x - block * LANES, LANES)
             for lane in range(LANES):
-                hit[lane] = wp.where(visible_instance(visibility, at, lane, low, high) >= 0, 1, 0)
+                hit[lane] = wp.where(found[lane] >= 0 and lane >= low and lane < high, 1, 0)
                 material[lane] = material_row[pixel + wp.clamp(lane, low, high - 1)]
                 red[lane] = GREY
                 green[lane] = GREY

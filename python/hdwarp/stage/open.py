@@ -106,7 +106,7 @@ def population_mask(paths: Sequence[str] | Usd.StagePopulationMask) -> Usd.Stage
         return paths
     mask = Usd.StagePopulationMask()
     for path in [paths] if isinstance(paths, str | Sdf.Path) else paths:
-        if not Sdf.Path.IsValidPathString(str(path)) or not Sdf.Path(str(path)).IsAbsoluteRootOrPrimPath():
+        if not str(path).startswith("/") or not Sdf.Path.IsValidPathString(str(path)) or not Sdf.Path(str(path)).IsAbsoluteRootOrPrimPath():
             raise ArgumentError(f"mask: {str(path)!r} is not an absolute prim path such as /World/robot")
         mask.Add(Sdf.Path(str(path)))
     return mask

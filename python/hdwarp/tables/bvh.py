@@ -17,7 +17,7 @@ from hdwarp.tables.structs import vec8f, vec8i, vec16f
 
 EMPTY_CHILD = -(2**31)
 LEAF_SIZE = 16
-MAX_DEPTH = 14  # levels of nodes in a tree; 8**14 leaves would do, the rest is room for uneven trees
+MAX_DEPTH = 12  # levels of nodes in a tree; 8**9 leaves are as many as int32 can count, the rest is room for uneven trees
 STACK_SIZE = 1 + 7 * MAX_DEPTH  # the most a depth-first traversal of one tree holds: each level replaces one entry by eight
 
 

@@ -122,7 +122,8 @@ class ViewRow:
     (forward . direction = 1). Perspective: origin_dx = origin_dy = 0. Orthographic: direction_dx = direction_dy = 0.
     """
 
-    origin: wp.vec3d  # in the frame of the view's world [m]
+    eye: wp.vec3d  # the camera's position, in the frame of the view's world [m]
+    origin: wp.vec3d  # the same in perspective views
     origin_dx: wp.vec3f
     origin_dy: wp.vec3f
     direction: wp.vec3f

@@ -81,6 +81,9 @@ def key_of(t: wp.float32, orthographic: wp.bool) -> wp.float32:
 def clip_keys(view: ViewRow, stretch: wp.float32, orthographic: wp.bool):
     """Keys of the near and far end of the clip range; ``stretch``: length of the ray's direction where the range is radial, else 1."""
     near, far = key_of(view.near / stretch, orthographic), key_of(view.far / stretch, orthographic)
+    if not orthographic:  # nothing is nearer than 0; a range that ends there is empty
+        near = wp.where(view.near > 0.0, near, wp.inf)
+        far = wp.where(view.far > 0.0, far, wp.inf)
     far = far - CLIP_SLACK * wp.abs(far)
     return near + CLIP_SLACK * wp.abs(near), wp.where(orthographic, wp.max(far, -1.0e37), wp.max(far, 1.0e-37))
 
@@ -328,27 +331,31 @@ def trace_shape(
     return lowest(keys)
 
 
-_STORE = "for (int y = 0; y < 4; ++y) for (int x = 0; x < 4; ++x) out.data[at + y * pitch + x] = block.c[4 * y + x];"
+_STORE = """
+    for (int y = 0; y < 8; ++y)
+        for (int x = 0; x < 4; ++x)
+            for (int i = 0; i < 4; ++i)
+                out.data[base + y * pitch + 4 * x + i] = blocks.data[(y >> 2) * 4 + x].c[4 * (y & 3) + i];
+"""
 
 
 @wp.func_native(_STORE)
-def store_ints(out: wp.array[wp.int32], at: wp.int32, pitch: wp.int32, block: vec16i):
-    """Store the four rows of a block of pixels; Warp's own indexing would take half the time of an empty tile."""
+def store_ints(blocks: wp.array[vec16i], base: wp.int32, pitch: wp.int32, out: wp.array[wp.int32]):
+    """Store a tile, row by row; Warp's own indexing would take half the time of an empty tile."""
+    ...
 
 
 @wp.func_native(_STORE)
-def store_floats(out: wp.array[wp.float32], at: wp.int32, pitch: wp.int32, block: vec16f): ...
+def store_floats(blocks: wp.array[vec16f], base: wp.int32, pitch: wp.int32, out: wp.array[wp.float32]): ...
 
 
 @wp.func
 def store(view: ViewRow, tile: wp.int32, keys: wp.array[vec16f], slots: wp.array[vec16i], owners: wp.array[vec16i], out: Visibility):
     pitch = TILE_WIDTH * view.tiles_x
     base = view.record + (tile // view.tiles_x) * TILE_HEIGHT * pitch + (tile % view.tiles_x) * TILE_WIDTH
-    for block in range(BLOCKS):
-        corner = base + (block // BLOCKS_X) * 4 * pitch + (block % BLOCKS_X) * 4
-        store_ints(out.slot, corner, pitch, slots[block])
-        store_ints(out.instance, corner, pitch, owners[block])
-        store_floats(out.key, corner, pitch, keys[block])
+    store_ints(slots, base, pitch, out.slot)
+    store_ints(owners, base, pitch, out.instance)
+    store_floats(keys, base, pitch, out.key)
 
 
 @functools.cache

@@ -138,6 +138,7 @@ def _view_rows(
         row.orthographic = 1
         rays = orthographic_rays(aperture, offset, size)
     rays = place_rays(rays, wp.transform_get_translation(pose), turn, axes)
+    row.eye = wp.transform_get_translation(pose)
     row.origin = rays.origin + rays.origin_dx * shift[0] + rays.origin_dy * shift[1]
     row.origin_dx = narrow(rays.origin_dx)
     row.origin_dy = narrow(rays.origin_dy)
