@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import warp as wp
 
-from hdwarp.aovs.registry import aov_spec
-from hdwarp.batch.shots import Shot, plan_shot
+from hdwarp.aovs.registry import aov_spec, primvar_name
+from hdwarp.batch.shots import Shot, ShotVar, plan_shot
 from hdwarp.delegate.render_pass import RenderPass, array_type
 from hdwarp.delegate.render_settings import RenderSettings
 from hdwarp.errors import ArgumentError, Diagnostics, NotSupported, StageError
 from hdwarp.frame import Frame
 from hdwarp.scene import DEFAULT_CAMERA, Scene, check_purposes
+from hdwarp.stage.columns import Camera
 from hdwarp.stage.open import open_stage, resolve_time
+from hdwarp.tables.scene_tables import SceneTables
 from hdwarp.views import orthographic, pinhole
 from hdwarp.views.rows import View, ViewTable
 
@@ -93,8 +96,9 @@ def render_shot(
     row = scene.cameras.label.index(label)
     tables = scene.tables
     record = tables.cameras.records[row]
-    _note_what_is_not_drawn(record, shot, diagnostics)
+    _note_what_is_not_drawn(record, scene.index.instance_count == 0, diagnostics)
     views = ViewTable([View(row, 0, image)], scene_unit=1.0 / scene._columns.metres_per_unit, radial=False, device=scene.device)
+    shot = _without_missing_primvars(shot, tables, diagnostics)
     clear = dict(clear or {})
     for name in clear:
         if name not in shot.aovs:
@@ -137,8 +141,26 @@ def render_shot(
     )
 
 
-def _note_what_is_not_drawn(camera, shot: Shot, diagnostics: Diagnostics) -> None:
+def _without_missing_primvars(shot: Shot, tables: SceneTables, diagnostics: Diagnostics) -> Shot:
+    """The shot less those vars of its product that ask for a primvar no prim has; planes asked for by name stay, and raise."""
+    known = None
+    kept = []
+    for var in shot.vars:
+        name = primvar_name(var.aov)
+        if name is not None and var.path:
+            known = tables.primvar_names() if known is None else known
+            if name not in known:
+                have = ", ".join(known) or "none"
+                diagnostics.error(var.path, "render-var", f"no prim has a primvar {name!r} (there are {have}); the var is left out")
+                continue
+        kept.append(var)
+    return replace(shot, vars=tuple(kept) or (ShotVar("color", "color"),))
+
+
+def _note_what_is_not_drawn(camera: Camera, nothing_drawn: bool, diagnostics: Diagnostics) -> None:
     """What the camera or the product asks for and this version leaves out."""
+    if nothing_drawn:
+        diagnostics.warning("/", "nothing-drawn", "no prim of the stage is drawn; the picture is empty")
     if len(camera.clipping_planes):
         diagnostics.warning(camera.path, "clipping-planes", "clippingPlanes are not supported yet; the camera is not cut by them")
     if camera.f_stop > 0.0 and camera.focus_distance > 0.0:

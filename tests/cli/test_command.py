@@ -78,8 +78,8 @@ def run(*arguments, code: int = 0) -> None:
 
 def test_a_camera_to_npz(stage, tmp_path):
     out = tmp_path / "new" / "shot.npz"
-    run("render", stage, "--camera", "/camera", "--resolution", "64x48", "--aov", "color", "--aov", "distance_to_image_plane", "--aov", "primId",
-        "-o", out, "--device", "cpu")  # fmt: skip
+    planes = [word for name in ("color", "distance_to_image_plane", "primId") for word in ("--aov", name)]
+    run("render", stage, "--camera", "/camera", "--resolution", "64x48", *planes, "-o", out, "--device", "cpu")
     with np.load(out) as planes:
         assert planes["color"].shape == (48, 64, 4)
         assert planes["distance_to_image_plane"][24, 32] == pytest.approx(4.0, abs=5e-3)
@@ -168,8 +168,9 @@ def test_errors_are_one_line_with_reason_and_cure(arguments, code, words, stage,
 
 
 def test_usdrecords_spellings(products, tmp_path):
-    run("render", products, "-cam", "/camera", "-c", "low", "-r", "hdWarp", "-w", "32", "-d", "-color", "sRGB", "--disableGpu",
-        "--renderSettingsPrimPath", "/Render/settings", "--disableDrawMode", "--purposes", "default,render", tmp_path / "a.{aov}.png")  # fmt: skip
+    short = ["-cam", "/camera", "-c", "low", "-r", "hdWarp", "-w", "32", "-d", "-color", "sRGB"]
+    long = ["--disableGpu", "--renderSettingsPrimPath", "/Render/settings", "--disableDrawMode", "--purposes", "default,render"]
+    run("render", products, *short, *long, tmp_path / "a.{aov}.png")
     assert sorted(path.name for path in tmp_path.glob("*.png")) == ["a.colour.png", "a.depth.png"]
 
 
@@ -233,8 +234,8 @@ def test_frames_of_an_animated_stage(stage, tmp_path):
         "double3 xformOp:translate = (0, 0, -5)", "double3 xformOp:translate.timeSamples = { 1: (0, 0, -5), 3: (0, 0, -7) }"
     )
     stage.write_text(text)
-    run("render", stage, "--frames", "1:3", "--aov", "distance_to_image_plane", "--resolution", "9x9", "-o", tmp_path / "f.####.npz", "--device",
-        "cpu")  # fmt: skip
+    options = ["--aov", "distance_to_image_plane", "--resolution", "9x9", "--device", "cpu"]
+    run("render", stage, "--frames", "1:3", *options, "-o", tmp_path / "f.####.npz")
     depths = []
     for frame in (1, 2, 3):
         with np.load(tmp_path / f"f.{frame:04d}.npz") as planes:

@@ -8,7 +8,7 @@ import pytest
 from hdwarp.delegate.change_tracker import DirtyBits
 from hdwarp.delegate.render_index import RenderIndex, mesh_key
 from hdwarp.errors import ArgumentError
-from hdwarp.stage.columns import Body, Gprim, GeometryKind, Instancer, Material, MeshGeometry, Primvar, StageColumns
+from hdwarp.stage.columns import Body, GeometryKind, Gprim, Instancer, Material, MeshGeometry, Primvar, StageColumns
 
 
 def quad(z: float = 0.0, **extra) -> MeshGeometry:
@@ -42,7 +42,7 @@ def test_ids_are_ranks_in_path_order_whatever_came_first():
     index.sync(stage(sphere("/d"), sphere("/a"), sphere("/b")))
     assert index.prim_paths == ["/a", "/b", "/d"]
     for path, prim_id in (("/a", 0), ("/b", 1), ("/d", 2)):
-        assert index.instances["prim_id"][index.gprim_rows[(path, "")]] == prim_id
+        assert index.instances["prim_id"][index.gprim_rows[(path, "", 0)]] == prim_id
     fresh = RenderIndex()
     fresh.sync(stage(sphere("/a"), sphere("/b"), sphere("/d")))
     assert fresh.prim_paths == index.prim_paths
@@ -51,9 +51,9 @@ def test_ids_are_ranks_in_path_order_whatever_came_first():
 def test_rows_stay_when_other_prims_come_and_go():
     index = RenderIndex()
     index.sync(stage(sphere("/a"), sphere("/m", (0, 0, 0), (1, 0, 0)), sphere("/z")))
-    kept = index.gprim_rows.run(("/m", ""))
+    kept = index.gprim_rows.run(("/m", "", 0))
     counts = index.sync(stage(sphere("/b"), sphere("/m", (0, 0, 0), (1, 0, 0))))
-    assert index.gprim_rows.run(("/m", "")) == kept
+    assert index.gprim_rows.run(("/m", "", 0)) == kept
     assert (counts.instances_inserted, counts.instances_removed) == (1, 2)
     assert index.instance_count == 3
 
@@ -66,7 +66,7 @@ def test_only_what_differs_is_dirty():
     assert index.tracker.is_clean() and unchanged.instances_changed == 0
     moved = index.sync(stage(*(sphere(f"/s{i}", (i, i == 4, 0)) for i in range(9))))
     assert moved.instances_changed == 1
-    assert index.tracker.dirty_rows("instances", DirtyBits.TRANSFORM).tolist() == [index.gprim_rows[("/s4", "")]]
+    assert index.tracker.dirty_rows("instances", DirtyBits.TRANSFORM).tolist() == [index.gprim_rows[("/s4", "", 0)]]
 
 
 def test_equal_meshes_are_one_row_and_survive_a_new_read():
@@ -110,12 +110,21 @@ def test_the_same_prototype_under_two_instancers_is_two_prims():
     assert index.instance_ids(-1, 0) == ()
 
 
+def test_one_prim_drawn_twice_by_one_instancer_loses_nothing():
+    """A prototype inside another prototype of the same instancer."""
+    instancer = Instancer("/A", np.array([0, 1]))
+    index = RenderIndex()
+    index.sync(stage(sphere("/P", (0, 0, 0), instancer=instancer), sphere("/P", (1, 0, 0), (2, 0, 0), instancer=instancer)))
+    assert index.prim_paths == ["/P", "/P"]
+    assert index.instance_count == 3
+
+
 def test_bodies_and_materials_are_ranked_too():
     index = RenderIndex()
     materials, bodies = [Material("/m/z"), Material("/m/a")], [Body("/r/2", np.eye(4)), Body("/r/1", np.eye(4))]
     index.sync(stage(sphere("/s", material=0, body=0), materials=materials, bodies=bodies))
     assert index.material_paths == ["/m/a", "/m/z"]
-    row = index.gprim_rows[("/s", "")]
+    row = index.gprim_rows[("/s", "", 0)]
     assert index.material_id[index.instances["material"][row]] == 1
     assert index.body_paths[index.body_id[index.instances["body"][row]]] == "/r/2"
 

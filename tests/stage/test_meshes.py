@@ -81,7 +81,9 @@ def test_the_normals_attribute_is_vertex_unless_it_says_otherwise(read):
 
 
 def test_primvars_normals_beats_normals(read):
-    text = mesh(QUAD + f'    normal3f[] normals = {UP}\n    normal3f[] primvars:normals = {RIGHT} (\n        interpolation = "faceVarying"\n    )')
+    text = mesh(
+        QUAD + f'    normal3f[] normals = {UP}\n    normal3f[] primvars:normals = {RIGHT} (\n        interpolation = "faceVarying"\n    )'
+    )
     found = read(text).mesh("/m")
     assert (found.normals.interpolation, found.normals.values[0].tolist()) == ("faceVarying", [1, 0, 0])
     assert "normals" not in found.primvars
@@ -161,7 +163,9 @@ def test_equal_meshes_are_stored_once(read):
 
 
 def test_what_sits_on_the_prim_does_not_make_a_mesh_another(read):
-    extras = "    uniform bool doubleSided = 1\n    color3f[] primvars:displayColor = [(1, 0, 0)]\n    double3 xformOp:translate = (1, 0, 0)"
+    extras = (
+        "    uniform bool doubleSided = 1\n    color3f[] primvars:displayColor = [(1, 0, 0)]\n    double3 xformOp:translate = (1, 0, 0)"
+    )
     found = read(mesh(QUAD, "a") + mesh(QUAD + extras + '\n    uniform token[] xformOpOrder = ["xformOp:translate"]', "b"))
     assert len(found.meshes) == 1
     assert (found.gprim("/a").double_sided, found.gprim("/b").double_sided) == (False, True)

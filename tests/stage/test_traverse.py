@@ -276,7 +276,9 @@ def test_types_that_would_draw_are_named(read, type_name):
     assert type_name in found.message("unsupported-type")
 
 
-@pytest.mark.parametrize("type_name", ["Xform", "Scope", "SkelRoot", "Skeleton", "PhysicsRevoluteJoint", "Material", "RenderSettings", "PhysicsScene"])
+@pytest.mark.parametrize(
+    "type_name", ["Xform", "Scope", "SkelRoot", "Skeleton", "PhysicsRevoluteJoint", "Material", "RenderSettings", "PhysicsScene"]
+)
 def test_types_with_nothing_to_draw_are_silent(read, type_name):
     assert read(f'def {type_name} "x" {{}}').codes() == []
 

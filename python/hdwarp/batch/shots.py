@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from hdwarp.aovs.registry import Conversion, resolve_var
-from hdwarp.errors import ArgumentError, Diagnostics, StageError
+from hdwarp.errors import ArgumentError, Diagnostics, Severity, StageError
 from hdwarp.stage.open import default_time
 from hdwarp.stage.render_spec import RenderPrims, find_render_prims
 from hdwarp.stage.selection import default_product, product_of, settings_products
@@ -124,7 +124,8 @@ def plan_shots(
         try:
             shots.append(plan_shot(stage, path, diagnostics=diagnostics, found=found, **options))
         except StageError as error:
-            diagnostics.error(error.path, "render-product", f"{error.reason}; the product is not rendered")
+            if not any(item.path == error.path and item.severity is Severity.ERROR for item in diagnostics):
+                diagnostics.error(error.path, "render-product", f"{error.reason}; the product is not rendered")
     if paths:
         return shots
     return [plan_shot(stage, None, diagnostics=diagnostics, found=found, **options)]

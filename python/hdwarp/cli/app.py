@@ -50,7 +50,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the command line; the exit code: 0 done, 1 failed, 2 usage, 3 some outputs failed."""
     if arguments is None:
         arguments = sys.argv[1:]
-        gc.disable()  # nothing of what start-up makes is garbage, and looking for it takes a seventh of the time; `render` turns it on again
+        gc.disable()  # nothing that start-up makes is garbage, and looking for it takes a seventh of the time; `render` enables it again
     debug = "--debug" in arguments
     try:
         code = app(args=[argument for argument in arguments if argument != "--debug"], prog_name="hdwarp", standalone_mode=False)

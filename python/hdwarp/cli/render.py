@@ -13,6 +13,8 @@ from hdwarp.cli.console import DONE, FAILED, SOME_FAILED, print_json, say, show_
 from hdwarp.cli.frames import parse_frames, parse_resolution
 from hdwarp.errors import ArgumentError, Diagnostics, Error, NotSupported, Severity
 
+BROKEN_PRODUCT = ("render-product", "product-without-camera")  # codes of products that were left out
+
 HELP = (
     "Render stages to files. Without --camera or --product every RenderProduct is rendered, with all its vars; a stage without products "
     "renders its first camera, one without cameras a framed default view. Arguments with an image suffix are outputs."
@@ -141,13 +143,14 @@ def render(
     if results is not None and records:
         write_results(records, None, results, overwrite=overwrite or resume)
     failed = failures + [f"{describe(result.job)}: {result.error}" for result in outcome if result.error]
-    for failure in failed:
+    told = {f"<{item.path}>: {item.message}" for item in everything}
+    for failure in failures + [result.error for result in outcome if result.error and result.error not in told]:
         say(f"error: {failure}")
     if as_json:
         print_json(report(outcome, everything, failed))
     else:
         show_diagnostics(everything, verbose=verbose)
-    broken_products = sum(item.code == "render-product" and item.severity is Severity.ERROR for item in everything)
+    broken_products = any(item.code in BROKEN_PRODUCT and item.severity is Severity.ERROR for item in everything)
     if not failed and not broken_products and not interrupted:
         return DONE
     return SOME_FAILED if any(result.error is None for result in outcome) else FAILED

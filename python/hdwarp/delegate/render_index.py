@@ -13,7 +13,7 @@ from hdwarp.delegate.rows import HostColumns, RowMap
 from hdwarp.errors import ArgumentError
 from hdwarp.stage.columns import Body, Camera, Gprim, Material, MeshGeometry, Site, StageColumns
 
-GprimKey = tuple[str, str]  # (path, path of its point instancer or "")
+GprimKey = tuple[str, str, int]  # (path, path of its point instancer or "", which one of several with both alike)
 _NO_PRIM = -1
 
 
@@ -157,7 +157,7 @@ class RenderIndex:
         return mesh_row, inserted, len(gone)
 
     def _sync_gprims(self, columns: StageColumns, mesh_row: np.ndarray) -> tuple[int, int, int]:
-        gprims = {_gprim_key(gprim): gprim for gprim in columns.gprims if len(gprim.transforms)}
+        gprims = _by_key(columns.gprims)
         removed = 0
         for start, count in self.gprim_rows.keep_only(gprims):
             self._drop_rows(start, count)
@@ -169,7 +169,7 @@ class RenderIndex:
             self.gprim_rows.insert(key, count)
         self.gprims = gprims
         self.gprim_order = sorted(gprims)
-        self.prim_paths = [path for path, _ in self.gprim_order]
+        self.prim_paths = [path for path, _, _ in self.gprim_order]
         self.instances.reserve(self.gprim_rows.allocator.size)
         inserted, changed = self._write_instances(columns, mesh_row)
         return inserted, removed, changed
@@ -246,8 +246,17 @@ def mesh_key(mesh: MeshGeometry) -> bytes:
     return digest.digest()
 
 
-def _gprim_key(gprim: Gprim) -> GprimKey:
-    return gprim.path, gprim.instancer.path if gprim.instancer is not None else ""
+def _by_key(gprims: Sequence[Gprim]) -> dict[GprimKey, Gprim]:
+    """Gprims by key. One prim can be drawn twice by one instancer: as a prototype, and as part of another one above it."""
+    found: dict[GprimKey, Gprim] = {}
+    for gprim in gprims:
+        if len(gprim.transforms) == 0:
+            continue
+        path, instancer, number = gprim.path, gprim.instancer.path if gprim.instancer is not None else "", 0
+        while (path, instancer, number) in found:
+            number += 1
+        found[path, instancer, number] = gprim
+    return found
 
 
 def _rows_of(items: Sequence, rows: RowMap) -> np.ndarray:

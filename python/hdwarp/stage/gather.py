@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from pxr import Usd
+from pxr import Tf, Usd
 
 from hdwarp.stage import transforms
 from hdwarp.stage.bodies import bodies_from, read_frames, sites_from
 from hdwarp.stage.columns import GeometryKind, Gprim, Instancer, StageColumns
 from hdwarp.stage.materials import bound_materials, read_material
 from hdwarp.stage.mesh_batch import build_meshes
+from hdwarp.stage.open import plain_text
 
 if TYPE_CHECKING:
     from hdwarp.stage.traverse import Drawn, Walk
@@ -47,7 +48,14 @@ def _gather_cameras(walk: Walk, columns: StageColumns, time: Usd.TimeCode, body_
     world = transforms.columns_from_gf([walk.cameras[path][0] for path in paths])
     for k, path in enumerate(paths):
         prim = walk.reader.stage.GetPrimAtPath(path)
-        camera = read_camera(prim, time, world[k], columns.metres_per_unit, columns.diagnostics)
+        try:
+            camera = read_camera(prim, time, world[k], columns.metres_per_unit, columns.diagnostics)
+        except (TypeError, ValueError, Tf.ErrorException) as error:  # an attribute of a type no camera has
+            message = (
+                f"an attribute holds a value of the wrong type ({plain_text(error)}); the camera cannot be rendered. Author the schema's"
+            )
+            columns.diagnostics.error(path, "wrong-type", message)
+            continue
         if camera is not None:
             camera.body = body_number.get(walk.cameras[path][1], -1)
             columns.cameras.append(camera)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from pxr import Sdf, Tf, Usd, UsdGeom
+from pxr import Gf, Sdf, Tf, Usd, UsdGeom
 
 from hdwarp.errors import Diagnostics
 from hdwarp.stage import primvars
@@ -44,21 +44,16 @@ def read_instancer(
     if indices is None:
         return None
     count = len(indices)
-    lengths = {}
-    for attribute in (
-        instancer.GetPositionsAttr(),
-        instancer.GetOrientationsfAttr(),
-        instancer.GetOrientationsAttr(),
-        instancer.GetScalesAttr(),
-    ):
-        value = attribute.Get(time) if attribute.HasAuthoredValue() else None
-        lengths[attribute.GetName()] = None if value is None else len(value)
-    if not lengths["positions"]:
-        if count:
-            diagnostics.error(path, "instancer-lengths", f"positions has no values for {count} protoIndices; the instancer is skipped")
-        else:
-            diagnostics.note(path, "empty-instancer", "the point instancer has no instances at this time")
-        return None
+    arrays = {
+        attribute.GetName(): attribute.Get(time) if attribute.HasAuthoredValue() else None
+        for attribute in (
+            instancer.GetPositionsAttr(),
+            instancer.GetOrientationsfAttr(),
+            instancer.GetOrientationsAttr(),
+            instancer.GetScalesAttr(),
+        )
+    }
+    lengths = {name: 0 if value is None else len(value) for name, value in arrays.items()}
     if lengths["positions"] != count:
         diagnostics.error(
             path,
@@ -66,9 +61,12 @@ def read_instancer(
             f"positions has {lengths['positions']} values for {count} protoIndices; the instancer is skipped. Author as many of each",
         )
         return None
-    for name in ("orientationsf", "orientations", "scales"):
-        if lengths[name] and lengths[name] != count:
-            diagnostics.error(path, "instancer-lengths", f"{name} has {lengths[name]} values for {count} protoIndices; {name} is ignored")
+    if not count:
+        diagnostics.note(path, "empty-instancer", "the point instancer has no instances at this time")
+        return None
+    ragged = [name for name, length in lengths.items() if length not in (0, count)]
+    for name in ragged:
+        diagnostics.error(path, "instancer-lengths", f"{name} has {lengths[name]} values for {count} protoIndices; {name} is ignored")
     targets = instancer.GetPrototypesRel().GetForwardedTargets()
     outside = (indices < 0) | (indices >= len(targets))
     if outside.any():
@@ -79,9 +77,12 @@ def read_instancer(
             f"{int(outside.sum())} of {count} protoIndices are {limit} (first: {int(indices[outside][0])}); these instances are skipped",
         )
     try:
-        local = instancer.ComputeInstanceTransformsAtTime(
-            time, time, UsdGeom.PointInstancer.ExcludeProtoXform, UsdGeom.PointInstancer.IgnoreMask
-        )
+        if ragged:
+            local = _plain_transforms({name: value for name, value in arrays.items() if name not in ragged and lengths[name]}, count)
+        else:
+            exclude, all_of_them = UsdGeom.PointInstancer.ExcludeProtoXform, UsdGeom.PointInstancer.IgnoreMask
+            local = instancer.ComputeInstanceTransformsAtTime(time, time, exclude, all_of_them)
+            local = np.asarray(local).reshape(-1, 4, 4).transpose(0, 2, 1)
         mask = np.array(instancer.ComputeMaskAtTime(time), bool)
     except Tf.ErrorException as error:
         diagnostics.error(path, "unreadable", f"{plain_text(error)}; the instancer is skipped")
@@ -106,11 +107,24 @@ def read_instancer(
     return InstancerData(
         count,
         prototype,
-        np.asarray(local).reshape(-1, 4, 4).transpose(0, 2, 1),
+        local,
         np.arange(count) if ids is None else ids.astype(np.int64),
         targets,
         rate,
     )
+
+
+def _plain_transforms(arrays: dict, count: int) -> np.ndarray:
+    """Scale, turn, move, from the arrays that fit: USD's own computation refuses all where one does not."""
+    local = np.tile(np.eye(4), (count, 1, 1))
+    for name in ("orientationsf", "orientations"):
+        if name in arrays:
+            local[:, :3, :3] = [np.array(Gf.Matrix3d(Gf.Quatd(q))).T for q in arrays[name]]
+            break
+    if "scales" in arrays:
+        local[:, :3, :3] *= np.asarray(arrays["scales"])[:, None, :]
+    local[:, :3, 3] = np.asarray(arrays["positions"])
+    return local
 
 
 def _integers(attribute: Usd.Attribute, time: Usd.TimeCode, path: str, diagnostics: Diagnostics, quiet: bool = False) -> np.ndarray | None:

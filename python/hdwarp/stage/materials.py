@@ -23,6 +23,7 @@ _INPUTS = {
     "ior": ("ior", 1),
     "useSpecularWorkflow": ("use_specular_workflow", 1),
 }
+DISPLAY_COLOR = object()  # the displayColor primvar drives an input
 _CHANNELS = {"r": 0, "g": 1, "b": 2, "a": 3}
 
 
@@ -105,7 +106,7 @@ def read_material(material: UsdShade.Material, path: str, time: Usd.TimeCode, di
         value, texture = _input_value(shader_input, name, time)
         if texture:
             textured.append(name)
-        if isinstance(value, str):
+        if value is DISPLAY_COLOR:
             result.diffuse_color = None
             continue
         fitted = _fit(value, width)
@@ -144,7 +145,7 @@ def _surface_shader(material: UsdShade.Material) -> UsdShade.Shader | None:
 
 
 def _input_value(shader_input: UsdShade.Input, name: str, time: Usd.TimeCode) -> tuple[object, bool]:
-    """(value, whether a texture or an unknown node drives it). The value is the string "displayColor" where that primvar does."""
+    """(value, whether a texture or an unknown node drives it). The value is DISPLAY_COLOR where that primvar does."""
     own = shader_input.GetAttr().Get(time)
     for attribute in shader_input.GetValueProducingAttributes():
         if UsdShade.Input.IsInput(attribute):
@@ -152,7 +153,7 @@ def _input_value(shader_input: UsdShade.Input, name: str, time: Usd.TimeCode) ->
         node = UsdShade.Shader(attribute.GetPrim())
         identifier = (node.GetShaderId() if node else None) or ""
         if name == "diffuseColor" and identifier.startswith("UsdPrimvarReader") and _produced(node, "varname", time) == "displayColor":
-            return "displayColor", False
+            return DISPLAY_COLOR, False
         fallback = _produced(node, "fallback", time) if node else None
         if fallback is not None:
             channel = _CHANNELS.get(attribute.GetName().rpartition(":")[2])

@@ -132,7 +132,7 @@ def resolve_time(stage: Usd.Stage, time: float | Usd.TimeCode | None) -> Usd.Tim
     return Usd.TimeCode(number)
 
 
-def plain_text(error: Tf.ErrorException) -> str:
+def plain_text(error: Exception) -> str:
     """What a pxr error says, without the C++ places it was raised from."""
     messages = []
     for line in str(error).splitlines():

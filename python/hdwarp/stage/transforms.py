@@ -25,10 +25,11 @@ def usable(matrices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     so tiny or very uneven scales pass and only collapsed ones fail."""
     finite = np.isfinite(matrices).all(axis=(-2, -1))
     linear = np.where(finite[..., None, None], matrices, 0.0)[..., :3, :3]
-    lengths = np.sqrt((linear * linear).sum(axis=-2))
-    unit = linear / np.where(lengths > 0.0, lengths, 1.0)[..., None, :]
+    longest = np.abs(linear).max(axis=-2)  # lengths by way of the longest component: squares neither overflow nor vanish
+    unit = linear / np.where(longest > 0.0, longest, 1.0)[..., None, :]
+    unit /= np.sqrt(np.maximum((unit * unit).sum(axis=-2), 1.0))[..., None, :]
     volume = np.abs(np.einsum("...i,...i->...", unit[..., 0], np.cross(unit[..., 1], unit[..., 2])))
-    return finite, finite & (lengths.min(axis=-1) > 0.0) & (volume > 1e-9)
+    return finite, finite & (longest.min(axis=-1) > 0.0) & (volume > 1e-9)
 
 
 def rigid(world_from_object: np.ndarray) -> np.ndarray:

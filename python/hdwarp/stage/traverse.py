@@ -303,6 +303,10 @@ def _walk_instancer(walk: Walk, facts: Facts, state: State, stack: list[tuple[Us
         if instances is None:
             continue
         prim = reader.stage.GetPrimAtPath(target)
+        if prim and facts.prim.GetPath().HasPrefix(prim.GetPath()):
+            message = f"prototype {slot} <{target}> is the point instancer itself or holds it; its instances are not drawn"
+            walk.diagnostics.error(state.path, "instancer-cycle", message)
+            continue
         if not prim:
             message = f"prototype {slot} <{target}> does not exist; its {len(instances.ids)} instances are not drawn"
             walk.diagnostics.error(state.path, "prototype-missing", message)

@@ -1,0 +1,310 @@
+"""Material bindings, GeomSubsets and the constants of UsdPreviewSurface."""
+
+from __future__ import annotations
+
+import pytest
+
+from hdwarp.errors import Severity
+
+
+def surface(name: str, inputs: str = "", *, shader: str = "UsdPreviewSurface", more: str = "", output: str = "outputs:surface") -> str:
+    identifier = f'uniform token info:id = "{shader}"' if shader else ""
+    return f"""def Material "{name}" {{
+        token {output}.connect = </{name}/s.outputs:surface>
+        def Shader "s" {{
+            {identifier}
+            {inputs}
+            token outputs:surface
+        }}
+        {more}
+    }}
+    """
+
+
+def cube(binding: str, name: str = "c") -> str:
+    return f'def Cube "{name}" (\n    prepend apiSchemas = ["MaterialBindingAPI"]\n) {{ rel material:binding = <{binding}> }}\n'
+
+
+INPUTS = """color3f inputs:diffuseColor = (0.1, 0.2, 0.3)
+            color3f inputs:emissiveColor = (1, 2, 3)
+            float inputs:metallic = 0.25
+            float inputs:roughness = 0.75
+            float inputs:opacity = 1
+            float inputs:ior = 1.33
+            int inputs:useSpecularWorkflow = 1
+            color3f inputs:specularColor = (0.4, 0.5, 0.6)"""
+
+
+def test_constants(read):
+    material = read(surface("m", INPUTS) + cube("/m")).material("/c")
+    assert material.path == "/m"
+    assert material.diffuse_color == pytest.approx((0.1, 0.2, 0.3))
+    assert material.emissive_color == (1, 2, 3)
+    assert (material.metallic, material.roughness, material.opacity) == (0.25, 0.75, 1.0)
+    assert material.ior == pytest.approx(1.33)
+    assert material.use_specular_workflow is True
+    assert material.specular_color == pytest.approx((0.4, 0.5, 0.6))
+
+
+def test_fallbacks(read):
+    found = read(surface("m") + cube("/m"))
+    material = found.material("/c")
+    assert material.diffuse_color == (0.18, 0.18, 0.18)
+    assert (material.metallic, material.roughness, material.opacity, material.ior) == (0.0, 0.5, 1.0, 1.5)
+    assert found.codes() == []
+
+
+def test_unbound_prims_have_no_material(read):
+    found = read(surface("m") + 'def Cube "c" {}')
+    assert found.gprim("/c").material == -1
+    assert found.materials == []  # what nobody uses is not read
+
+
+def test_an_interface_input_and_a_node_graph_are_followed(read):
+    text = """def Material "m" {
+        color3f inputs:paint = (0.1, 0.2, 0.3)
+        token outputs:surface.connect = </m/g.outputs:surface>
+        def NodeGraph "g" {
+            color3f inputs:through.connect = </m.inputs:paint>
+            token outputs:surface.connect = </m/g/s.outputs:surface>
+            def Shader "s" {
+                uniform token info:id = "UsdPreviewSurface"
+                color3f inputs:diffuseColor.connect = </m/g.inputs:through>
+                token outputs:surface
+            }
+        }
+    }
+    """
+    assert read(text + cube("/m")).material("/c").diffuse_color == pytest.approx((0.1, 0.2, 0.3))
+
+
+TEXTURE = """def Shader "t" {
+            uniform token info:id = "UsdUVTexture"
+            asset inputs:file = @missing.png@
+            %s
+            float3 outputs:rgb
+            float outputs:g
+        }"""
+
+
+@pytest.mark.parametrize(
+    ("fallback", "own", "expected"),
+    [
+        ("float4 inputs:fallback = (0.9, 0.8, 0.7, 1)", " = (0.1, 0.2, 0.3)", (0.9, 0.8, 0.7)),
+        ("", " = (0.1, 0.2, 0.3)", (0.1, 0.2, 0.3)),
+        ("", "", (0.18, 0.18, 0.18)),
+    ],
+)
+def test_textures_give_their_fallback(read, fallback, own, expected):
+    inputs = (f"color3f inputs:diffuseColor{own}\n" if own else "") + "color3f inputs:diffuseColor.connect = </m/t.outputs:rgb>"
+    found = read(surface("m", inputs, more=TEXTURE % fallback) + cube("/m"))
+    assert found.material("/c").diffuse_color == pytest.approx(expected)
+    assert found.codes("/m") == ["texture"]
+    assert "diffuseColor" in found.message("texture")
+
+
+def test_a_channel_of_a_textures_fallback(read):
+    inputs = "float inputs:roughness.connect = </m/t.outputs:g>"
+    found = read(surface("m", inputs, more=TEXTURE % "float4 inputs:fallback = (0.9, 0.8, 0.7, 1)") + cube("/m"))
+    assert found.material("/c").roughness == pytest.approx(0.8)
+
+
+def test_display_color_through_a_primvar_reader(read):
+    reader = """def Shader "r" {
+            uniform token info:id = "UsdPrimvarReader_float3"
+            string inputs:varname = "%s"
+            float3 inputs:fallback = (0.5, 0.6, 0.7)
+            float3 outputs:result
+        }"""
+    inputs = "color3f inputs:diffuseColor.connect = </m/r.outputs:result>"
+    found = read(surface("m", inputs, more=reader % "displayColor") + cube("/m"))
+    assert found.material("/c").diffuse_color is None
+    assert found.codes() == []
+    found = read(surface("m", inputs, more=reader % "paint") + cube("/m"))
+    assert found.material("/c").diffuse_color == pytest.approx((0.5, 0.6, 0.7))
+    assert found.codes("/m") == ["texture"]
+
+
+@pytest.mark.parametrize("shader", ["ND_standard_surface_surfaceshader", "PxrSurface", ""])
+def test_unknown_shaders_are_grey_and_noted(read, shader):
+    found = read(surface("m", "color3f inputs:diffuseColor = (1, 0, 0)", shader=shader) + cube("/m"))
+    assert found.material("/c").diffuse_color == (0.18, 0.18, 0.18)
+    assert [(item.path, item.code, item.severity) for item in found.diagnostics] == [("/m", "material", Severity.NOTE)]
+
+
+def test_any_render_context_will_do_the_universal_first(read):
+    red, green = ("color3f inputs:diffuseColor = (1, 0, 0)", "color3f inputs:diffuseColor = (0, 1, 0)")
+    assert read(surface("m", red, output="outputs:mtlx:surface") + cube("/m")).material("/c").diffuse_color == (1, 0, 0)
+    both = f"""def Material "m" {{
+        token outputs:ri:surface.connect = </m/a.outputs:surface>
+        token outputs:surface.connect = </m/b.outputs:surface>
+        def Shader "a" {{
+            uniform token info:id = "UsdPreviewSurface"
+            {red}
+            token outputs:surface
+        }}
+        def Shader "b" {{
+            uniform token info:id = "UsdPreviewSurface"
+            {green}
+            token outputs:surface
+        }}
+    }}
+    """
+    assert read(both + cube("/m")).material("/c").diffuse_color == (0, 1, 0)
+
+
+def test_materials_without_surface(read):
+    assert read('def Material "m" {}\n' + cube("/m")).codes("/m") == ["material"]
+
+
+def test_opacity_is_noted_and_bad_values_are_warned_of(read):
+    found = read(surface("m", 'float inputs:opacity = 0.5\nfloat inputs:metallic = nan\nstring inputs:roughness = "rough"') + cube("/m"))
+    assert found.codes("/m") == ["material-input", "material-input", "opacity"]
+    assert (found.material("/c").opacity, found.material("/c").metallic, found.material("/c").roughness) == (0.5, 0.0, 0.5)
+
+
+def test_a_binding_to_nothing_is_named(read):
+    found = read(cube("/gone"))
+    assert found.gprim("/c").material == -1
+    assert found.codes("/c") == ["material-missing"]
+
+
+def test_materials_are_in_path_order_and_read_once(read):
+    found = read(surface("z") + surface("a") + cube("/z", "c") + cube("/a", "d") + cube("/z", "e"))
+    assert [material.path for material in found.materials] == ["/a", "/z"]
+    assert [found.gprim(path).material for path in ("/c", "/d", "/e")] == [1, 0, 1]
+
+
+# -- bindings: openusd.md fact 21 ----------------------------------------------------------------------------------------------
+
+COLORS = 'def Material "red" {}\ndef Material "green" {}\n'
+
+
+def bound(read, text: str, path: str, **options) -> str:
+    material = read(COLORS + text, **options).material(path)
+    return "" if material is None else material.path
+
+
+def family(parent: str, child: str) -> str:
+    api = 'prepend apiSchemas = ["MaterialBindingAPI", "CollectionAPI:all"]'
+    return f'def Xform "p" (\n    {api}\n) {{\n    {parent}\n    def Cube "c" (\n    {api}\n    ) {{\n        {child}\n    }}\n}}'
+
+
+STRONG = '(\n    bindMaterialAs = "strongerThanDescendants"\n)'
+COLLECTION = 'uniform token collection:all:expansionRule = "expandPrims"\nrel collection:all:includes = </p>\n'
+
+
+@pytest.mark.parametrize(
+    ("parent", "child", "expected"),
+    [
+        ("rel material:binding = </red>", "", "/red"),
+        ("rel material:binding = </red>", "rel material:binding = </green>", "/green"),
+        (f"rel material:binding = </red> {STRONG}", "rel material:binding = </green>", "/red"),
+        (COLLECTION + "rel material:binding:collection:x = [</p.collection:all>, </red>]", "", "/red"),
+        (COLLECTION + "rel material:binding:collection:x = [</p.collection:all>, </red>]", "rel material:binding = </green>", "/green"),
+        (COLLECTION + "rel material:binding:collection:x = [</p.collection:all>, </red>]\nrel material:binding = </green>", "", "/red"),
+    ],
+)
+def test_binding_strength(read, parent, child, expected):
+    assert bound(read, family(parent, child), "/p/c") == expected
+
+
+def test_a_collection_binds_only_what_it_includes(read):
+    text = """def Xform "p" (
+        prepend apiSchemas = ["MaterialBindingAPI", "CollectionAPI:some"]
+    ) {
+        uniform token collection:some:expansionRule = "expandPrims"
+        rel collection:some:includes = </p/a>
+        rel material:binding:collection:x = [</p.collection:some>, </red>]
+        def Cube "a" {}
+        def Cube "b" {}
+    }"""
+    assert bound(read, text, "/p/a") == "/red"
+    assert bound(read, text, "/p/b") == ""
+
+
+@pytest.mark.parametrize(
+    ("purposes", "expected"),
+    [
+        (("full", ""), "/green"),
+        (("preview", ""), "/red"),
+        (("",), "/green"),
+        (("preview",), "/red"),
+        (("full",), ""),
+        (("full", "preview"), "/red"),
+    ],
+)
+def test_binding_purposes_in_order(read, purposes, expected):
+    """Only a preview and an all-purpose binding: full falls back to all-purpose, and only where that is asked for."""
+    text = family("", "rel material:binding:preview = </red>\nrel material:binding = </green>")
+    assert bound(read, text, "/p/c", material_purposes=purposes) == expected
+
+
+# -- subsets --------------------------------------------------------------------------------------------------------------------
+
+
+def subset(name: str, indices: str, binding: str = "", *, family_name: str = "materialBind", element: str = "face") -> str:
+    said = f"rel material:binding = <{binding}>" if binding else ""
+    return f"""def GeomSubset "{name}" (
+        prepend apiSchemas = ["MaterialBindingAPI"]
+    ) {{
+        uniform token elementType = "{element}"
+        uniform token familyName = "{family_name}"
+        int[] indices = {indices}
+        {said}
+    }}
+    """
+
+
+def grid(subsets: str, binding: str = "/green") -> str:
+    return f"""def Mesh "m" (
+        prepend apiSchemas = ["MaterialBindingAPI"]
+    ) {{
+        int[] faceVertexCounts = [3, 3, 3, 3]
+        int[] faceVertexIndices = [0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2]
+        point3f[] points = [(0, 0, 0), (1, 0, 0), (0, 1, 0)]
+        uniform token subdivisionScheme = "none"
+        rel material:binding = <{binding}>
+        {subsets}
+    }}
+    """
+
+
+def slots(found) -> list[str]:
+    """Material of each face as the columns tell it."""
+    gprim, names = found.gprim("/m"), [material.path for material in found.materials]
+    faces = found.mesh("/m").face_subset
+    chosen = [gprim.subset_materials[slot] if slot >= 0 else -1 for slot in (faces if faces is not None else [-1] * 4)]
+    return [names[number if number >= 0 else gprim.material] for number in chosen]
+
+
+def test_subsets_give_faces_their_material_and_the_rest_keep_the_meshs(read):
+    found = read(COLORS + 'def Material "blue" {}\n' + grid(subset("a", "[0]", "/red") + subset("b", "[3]", "/blue")))
+    assert slots(found) == ["/red", "/green", "/green", "/blue"]
+    assert found.mesh("/m").face_subset.tolist() == [0, -1, -1, 1]
+    assert found.mesh("/m").face_subset.dtype.name == "int16"
+
+
+def test_a_subset_bound_to_nothing_has_the_meshs_material(read):
+    assert slots(read(COLORS + grid(subset("a", "[0]")))) == ["/green"] * 4
+
+
+@pytest.mark.parametrize(("family_name", "element"), [("other", "face"), ("materialBind", "point")])
+def test_other_families_and_elements_do_not_count(read, family_name, element):
+    found = read(COLORS + grid(subset("a", "[0]", "/red", family_name=family_name, element=element)))
+    assert found.mesh("/m").face_subset is None
+    assert slots(found) == ["/green"] * 4
+
+
+def test_bad_subset_indices_are_named_and_the_rest_counts(read):
+    found = read(COLORS + grid(subset("a", "[0, 9, -1, 0]", "/red") + subset("b", "[0, 1]", "/green")))
+    assert found.mesh("/m").face_subset.tolist() == [0, 1, -1, -1]
+    assert found.codes("/m/a") == ["subset-indices", "subset-duplicates"]
+    assert found.codes("/m/b") == ["subset-duplicates"]
+
+
+def test_meshes_with_equal_subsets_but_other_materials_share_geometry(read):
+    one, other = grid(subset("a", "[0]", "/red")), grid(subset("a", "[0]", "/green")).replace('"m"', '"n"', 1)
+    found = read(COLORS + one + other)
+    assert len(found.meshes) == 1
+    assert found.gprim("/m").subset_materials != found.gprim("/n").subset_materials
