@@ -13,7 +13,7 @@ import warp as wp
 from hdwarp.delegate.render_index import RenderIndex
 from hdwarp.errors import ArgumentError, Diagnostics, Error, NotSupported
 from hdwarp.stage.columns import Camera, StageColumns
-from hdwarp.stage.open import default_time, open_stage, resolve_time
+from hdwarp.stage.open import open_stage, resolve_time
 from hdwarp.stage.traverse import read_stage
 from hdwarp.state import State
 from hdwarp.tables.scene_tables import SceneTables
@@ -90,12 +90,14 @@ class Scene:
         self._opening = Diagnostics()
         self.stage: Usd.Stage | None = open_stage(stage_or_path, mask=mask, diagnostics=self._opening)
         self.complexity, self.strict = complexity, strict
+        self._mask = mask
         self.purposes = check_purposes(purposes)
         self.index = RenderIndex()
         self.tables = SceneTables(self.device)
         self.columns: StageColumns | None = None
         self._default_camera: Camera | None = None
-        self.time: float | None = None
+        self.time: float | None = None  # time code read at; None for the default time, or the earliest where no start is authored
+        self._code: Usd.TimeCode | None = None
         self.sync(time)
 
     # -- tables -----------------------------------------------------------------------------------------------------------
@@ -144,14 +146,12 @@ class Scene:
         """Apply the stage as it is now, at ``time`` (None: the time it is at). Returns what was done."""
         if self.stage is None or not self.stage.GetPseudoRoot().IsValid():
             raise Error("the scene is closed, or its stage has expired; open a new Scene")
-        if time is None and self.columns is not None:
-            time = default_time() if self.time is None else self.time
-        code = resolve_time(self.stage, time)
-        columns = read_stage(self.stage, code, purposes=self.purposes, complexity=self.complexity)
+        code = self._code if time is None and self._code is not None else resolve_time(self.stage, time)
+        columns = read_stage(self.stage, code, purposes=self.purposes, complexity=self.complexity, mask=self._mask)
         if self.strict:
             self._opening.raise_errors()
             columns.diagnostics.raise_errors()
-        self.columns, self.time = columns, columns.time
+        self.columns, self.time, self._code = columns, columns.time, code
         self.diagnostics.clear()
         self.diagnostics.extend(self._opening)
         self.diagnostics.extend(columns.diagnostics)

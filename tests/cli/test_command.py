@@ -174,6 +174,14 @@ def test_usdrecords_spellings(products, tmp_path):
     assert sorted(path.name for path in tmp_path.glob("*.png")) == ["a.colour.png", "a.depth.png"]
 
 
+def test_a_mask_limits_what_is_drawn(stage, tmp_path):
+    stage.write_text(stage.read_text() + 'def Sphere "other"\n{\n}\n')
+    for mask, count in (("/ball", 1), ("/ball,/other", 2)):
+        run("render", stage, "--camera", "/camera", "--mask", mask, "-o", tmp_path / f"{count}.npz", "--resolution", "8x8", "--device", "cpu")
+        with np.load(tmp_path / f"{count}.npz") as planes:
+            assert len(planes["prim_paths"]) == count
+
+
 def test_an_interrupted_run_keeps_what_is_whole_and_can_resume(products, tmp_path, monkeypatch, capsys):
     from hdwarp.batch import jobs
 

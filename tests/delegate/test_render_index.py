@@ -42,7 +42,7 @@ def test_ids_are_ranks_in_path_order_whatever_came_first():
     index.sync(stage(sphere("/d"), sphere("/a"), sphere("/b")))
     assert index.prim_paths == ["/a", "/b", "/d"]
     for path, prim_id in (("/a", 0), ("/b", 1), ("/d", 2)):
-        assert index.instances["prim_id"][index.gprim_rows[(path, "", 0)]] == prim_id
+        assert index.instances["prim_id"][index.gprim_rows[(path, (), 0)]] == prim_id
     fresh = RenderIndex()
     fresh.sync(stage(sphere("/a"), sphere("/b"), sphere("/d")))
     assert fresh.prim_paths == index.prim_paths
@@ -51,9 +51,9 @@ def test_ids_are_ranks_in_path_order_whatever_came_first():
 def test_rows_stay_when_other_prims_come_and_go():
     index = RenderIndex()
     index.sync(stage(sphere("/a"), sphere("/m", (0, 0, 0), (1, 0, 0)), sphere("/z")))
-    kept = index.gprim_rows.run(("/m", "", 0))
+    kept = index.gprim_rows.run(("/m", (), 0))
     counts = index.sync(stage(sphere("/b"), sphere("/m", (0, 0, 0), (1, 0, 0))))
-    assert index.gprim_rows.run(("/m", "", 0)) == kept
+    assert index.gprim_rows.run(("/m", (), 0)) == kept
     assert (counts.instances_inserted, counts.instances_removed) == (1, 2)
     assert index.instance_count == 3
 
@@ -66,7 +66,7 @@ def test_only_what_differs_is_dirty():
     assert index.tracker.is_clean() and unchanged.instances_changed == 0
     moved = index.sync(stage(*(sphere(f"/s{i}", (i, i == 4, 0)) for i in range(9))))
     assert moved.instances_changed == 1
-    assert index.tracker.dirty_rows("instances", DirtyBits.TRANSFORM).tolist() == [index.gprim_rows[("/s4", "", 0)]]
+    assert index.tracker.dirty_rows("instances", DirtyBits.TRANSFORM).tolist() == [index.gprim_rows[("/s4", (), 0)]]
 
 
 def test_equal_meshes_are_one_row_and_survive_a_new_read():
@@ -110,6 +110,20 @@ def test_the_same_prototype_under_two_instancers_is_two_prims():
     assert index.instance_ids(-1, 0) == ()
 
 
+def test_an_instancer_inside_two_others_is_two_prims_and_ids_go_outermost_first():
+    """Inner instances 0..2 of outer instance i have ids 3 i .. 3 i + 2."""
+    inner, outers = np.array([5, 6, 7]), [Instancer("/A", np.array([10, 20])), Instancer("/B", np.array([30]))]
+    gprims = [
+        sphere("/P", *[(i, j, 0) for i in range(len(outer.ids)) for j in range(3)], instancer=Instancer("/I", inner, outer))
+        for outer in outers
+    ]
+    index = RenderIndex()
+    index.sync(stage(*gprims))
+    assert index.instance_count == 9 and index.prim_paths == ["/P", "/P"]
+    assert [index.instance_ids(0, i) for i in range(6)] == [(10, 5), (10, 6), (10, 7), (20, 5), (20, 6), (20, 7)]
+    assert [index.instance_ids(1, i) for i in range(3)] == [(30, 5), (30, 6), (30, 7)]
+
+
 def test_one_prim_drawn_twice_by_one_instancer_loses_nothing():
     """A prototype inside another prototype of the same instancer."""
     instancer = Instancer("/A", np.array([0, 1]))
@@ -124,7 +138,7 @@ def test_bodies_and_materials_are_ranked_too():
     materials, bodies = [Material("/m/z"), Material("/m/a")], [Body("/r/2", np.eye(4)), Body("/r/1", np.eye(4))]
     index.sync(stage(sphere("/s", material=0, body=0), materials=materials, bodies=bodies))
     assert index.material_paths == ["/m/a", "/m/z"]
-    row = index.gprim_rows[("/s", "", 0)]
+    row = index.gprim_rows[("/s", (), 0)]
     assert index.material_id[index.instances["material"][row]] == 1
     assert index.body_paths[index.body_id[index.instances["body"][row]]] == "/r/2"
 

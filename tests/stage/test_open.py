@@ -77,7 +77,8 @@ def test_an_expired_stage():
 def test_what_is_unresolved_is_reported_and_the_rest_is_there(tmp_path, capfd):
     path = tmp_path / "broken.usda"
     path.write_text(
-        '#usda 1.0\n(\n    subLayers = [@missing_layer.usda@]\n)\ndef Xform "World" {\n    def "gone" (references = @missing_file.usda@) {}\n'
+        '#usda 1.0\n(\n    subLayers = [@missing_layer.usda@]\n)\ndef Xform "World" {\n'
+        '    def "gone" (references = @missing_file.usda@) {}\n'
         '    def "inside" (references = </Nowhere>) {}\n    def Cube "here" {}\n}\n'
     )
     diagnostics = Diagnostics()

@@ -163,7 +163,8 @@ def test_what_varies_does_not_inherit_and_hides_what_would(read):
 
 
 def test_a_varying_primvar_takes_the_place_of_an_inherited_constant(read):
-    text = f'def Xform "a" {{ color3f primvars:displayColor = (1, 0, 0)\n{mesh(primvar("color3f[]", "displayColor", "[(0, 1, 0), (0, 0, 1)]", "uniform"))} }}'
+    own = mesh(primvar("color3f[]", "displayColor", "[(0, 1, 0), (0, 0, 1)]", "uniform"))
+    text = f'def Xform "a" {{ color3f primvars:displayColor = (1, 0, 0)\n{own} }}'
     found = read(text)
     assert found.gprim("/a/m").constants == {}
     assert found.mesh("/a/m").primvars["displayColor"].interpolation == "uniform"

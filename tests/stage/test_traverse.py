@@ -100,7 +100,8 @@ def test_mirrored_transforms_stay_mirrored(read):
 
 @pytest.mark.parametrize("scale", ["(0, 1, 1)", "(1, 1, 0)", "(nan, 1, 1)", "(inf, 1, 1)"])
 def test_transforms_without_inverse_are_skipped_and_named(read, scale):
-    text = f'def Xform "a" {{ float3 xformOp:scale = {scale}\nuniform token[] xformOpOrder = ["xformOp:scale"]\ndef Cube "c" {{}} }}\ndef Cube "ok" {{}}'
+    above = f'float3 xformOp:scale = {scale}\nuniform token[] xformOpOrder = ["xformOp:scale"]'
+    text = f'def Xform "a" {{ {above}\ndef Cube "c" {{}} }}\ndef Cube "ok" {{}}'
     found = read(text)
     assert found.paths == ["/ok"]
     assert found.codes("/a/c") == ["singular-transform"]
@@ -221,7 +222,8 @@ def test_gprims_are_in_path_order(read):
 
 
 def test_imageable_prims_are_counted_drawn_or_not(read):
-    text = 'def Xform "a" { token visibility = "invisible"\ndef Cube "x" {}\ndef Cube "y" {} }\ndef Scope "s" {}\ndef "untyped" {}\ndef Material "m" {}'
+    text = 'def Xform "a" { token visibility = "invisible"\ndef Cube "x" {}\ndef Cube "y" {} }\n'
+    text += 'def Scope "s" {}\ndef "untyped" {}\ndef Material "m" {}'
     assert read(text).prim_counts == {"Cube": 2, "Scope": 1, "Xform": 1}
 
 
@@ -383,6 +385,12 @@ def test_cameras_and_bodies_are_read_though_invisible_or_of_other_purpose(read):
     assert found.paths == []
     assert [camera.path for camera in found.cameras] == ["/rig/cam"]
     assert [body.path for body in found.bodies] == ["/rig"]
+
+
+def test_a_camera_with_values_of_the_wrong_type_is_named(read):
+    found = read('def Camera "cam" { string focalLength = "long" }\ndef Camera "ok" {}')
+    assert [camera.path for camera in found.cameras] == ["/ok"]
+    assert found.codes("/cam")
 
 
 def test_a_body_that_cannot_be_placed_is_none(read):

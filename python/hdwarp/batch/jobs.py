@@ -84,9 +84,11 @@ def run_jobs(
 ) -> Iterator[JobResult]:
     """Run the jobs in order, yielding each result as it is there. A job that fails is reported and the rest goes on.
 
-    ``planned``: diagnostics of planning by id(stage). ``overwrite`` replaces files; ``resume`` keeps those that are complete.
+    ``mask``: draw only these prims and what is below them. ``planned``: diagnostics of planning by id(stage). ``overwrite`` replaces files; ``resume`` keeps those that are complete.
     """
     scenes: dict[tuple[int, tuple[str, ...]], Scene] = {}
+    if mask is not None:
+        mask = [*mask, *{job.shot.camera for job in jobs if job.shot.camera}]  # cameras are not drawn, but have to be there
     for job in jobs:
         missing = [(path, var) for path, var in job.files if not (resume and exists_complete(path))]
         kept = [path for path, _ in job.files if path not in {path for path, _ in missing}]

@@ -127,6 +127,7 @@ def render(
         strict=strict,
         overwrite=overwrite,
         resume=resume,
+        mask=_listed(mask),
         planned=planned,
     )
     interrupted = False

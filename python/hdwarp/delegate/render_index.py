@@ -13,7 +13,8 @@ from hdwarp.delegate.rows import HostColumns, RowMap
 from hdwarp.errors import ArgumentError
 from hdwarp.stage.columns import Body, Camera, Gprim, Material, MeshGeometry, Site, StageColumns
 
-GprimKey = tuple[str, str, int]  # (path, path of its point instancer or "", which one of several with both alike)
+# (path, paths of its point instancers from the outermost on, which one of several with both alike)
+GprimKey = tuple[str, tuple[str, ...], int]
 _NO_PRIM = -1
 
 
@@ -83,10 +84,12 @@ class RenderIndex:
         """Authored ids of an instance, outermost instancer first; empty for what no point instancer draws."""
         if prim_id < 0:
             return ()
-        instancer = self.gprims[self.gprim_order[prim_id]].instancer
-        if instancer is None:
-            return ()
-        return (int(instancer.ids[instance_id]),)
+        instancer, ids = self.gprims[self.gprim_order[prim_id]].instancer, []
+        while instancer is not None:
+            instance_id, index = divmod(instance_id, max(len(instancer.ids), 1)) if instancer.outer is not None else (0, instance_id)
+            ids.append(int(instancer.ids[index]))
+            instancer = instancer.outer
+        return tuple(reversed(ids))
 
     def mesh_row(self, prim: str | int) -> int:
         """Mesh row of a prim by path or primId; -1 when it is no mesh of the scene."""
@@ -247,15 +250,19 @@ def mesh_key(mesh: MeshGeometry) -> bytes:
 
 
 def _by_key(gprims: Sequence[Gprim]) -> dict[GprimKey, Gprim]:
-    """Gprims by key. One prim can be drawn twice by one instancer: as a prototype, and as part of another one above it."""
+    """Gprims by key. One prim can be drawn twice by the same instancers: as a prototype, and as part of another one above it."""
     found: dict[GprimKey, Gprim] = {}
     for gprim in gprims:
         if len(gprim.transforms) == 0:
             continue
-        path, instancer, number = gprim.path, gprim.instancer.path if gprim.instancer is not None else "", 0
-        while (path, instancer, number) in found:
+        chain, instancer = [], gprim.instancer
+        while instancer is not None:
+            chain.append(instancer.path)
+            instancer = instancer.outer
+        path, instancers, number = gprim.path, tuple(reversed(chain)), 0
+        while (path, instancers, number) in found:
             number += 1
-        found[path, instancer, number] = gprim
+        found[path, instancers, number] = gprim
     return found
 
 

@@ -149,7 +149,8 @@ def _read_properties(reader: FactReader, facts: Facts, prim: Usd.Prim, names: Se
         elif name == "visibility":
             facts.visible = not imageable or prim.GetAttribute(name).Get(time) != "invisible"
         elif name == "purpose":
-            facts.purpose = prim.GetAttribute(name).Get() if imageable else None
+            value = prim.GetAttribute(name).Get()
+            facts.purpose = value if imageable and isinstance(value, str) else None
         elif name.endswith("Visibility") and name in ("guideVisibility", "proxyVisibility", "renderVisibility"):
             value = prim.GetAttribute(name).Get(time)
             if value in ("visible", "invisible"):

@@ -12,6 +12,14 @@ from hdwarp.stage import primvars
 from hdwarp.stage.columns import Instancer
 from hdwarp.stage.open import plain_text
 
+# Types of the arrays, the schema's first.
+_ARRAYS = {
+    "positions": ("Vec3fArray", "Vec3dArray", "Vec3hArray"),
+    "orientationsf": ("QuatfArray", "QuathArray", "QuatdArray"),
+    "orientations": ("QuathArray", "QuatfArray", "QuatdArray"),
+    "scales": ("Vec3fArray", "Vec3dArray", "Vec3hArray"),
+}
+
 
 @dataclass(slots=True, eq=False)
 class Instances:
@@ -53,6 +61,10 @@ def read_instancer(
             instancer.GetScalesAttr(),
         )
     }
+    wrong = [name for name, value in arrays.items() if value is not None and type(value).__name__ not in _ARRAYS[name]]
+    for name in wrong:
+        diagnostics.error(path, "wrong-type", f"{name} holds {type(arrays[name]).__name__}; it is ignored. Author {_ARRAYS[name][0]}")
+        arrays[name] = None
     lengths = {name: 0 if value is None else len(value) for name, value in arrays.items()}
     if lengths["positions"] != count:
         diagnostics.error(
@@ -64,8 +76,8 @@ def read_instancer(
     if not count:
         diagnostics.note(path, "empty-instancer", "the point instancer has no instances at this time")
         return None
-    ragged = [name for name, length in lengths.items() if length not in (0, count)]
-    for name in ragged:
+    ragged = wrong + [name for name, length in lengths.items() if length not in (0, count)]
+    for name in ragged[len(wrong) :]:
         diagnostics.error(path, "instancer-lengths", f"{name} has {lengths[name]} values for {count} protoIndices; {name} is ignored")
     targets = instancer.GetPrototypesRel().GetForwardedTargets()
     outside = (indices < 0) | (indices >= len(targets))
@@ -77,7 +89,7 @@ def read_instancer(
             f"{int(outside.sum())} of {count} protoIndices are {limit} (first: {int(indices[outside][0])}); these instances are skipped",
         )
     try:
-        if ragged:
+        if ragged or any(value is not None and type(value).__name__ != _ARRAYS[name][0] for name, value in arrays.items()):
             local = _plain_transforms({name: value for name, value in arrays.items() if name not in ragged and lengths[name]}, count)
         else:
             exclude, all_of_them = UsdGeom.PointInstancer.ExcludeProtoXform, UsdGeom.PointInstancer.IgnoreMask
@@ -115,7 +127,7 @@ def read_instancer(
 
 
 def _plain_transforms(arrays: dict, count: int) -> np.ndarray:
-    """Scale, turn, move, from the arrays that fit: USD's own computation refuses all where one does not."""
+    """Scale, turn, move, from the arrays that fit: USD's own computation is wrong for all where one does not."""
     local = np.tile(np.eye(4), (count, 1, 1))
     for name in ("orientationsf", "orientations"):
         if name in arrays:

@@ -48,33 +48,34 @@ def _sums(values: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     return running[ends] - running[ends - lengths]
 
 
-def _sound(raws: list[RawMesh], chunk: list[int], diagnostics: Diagnostics) -> list[int]:
-    """The meshes whose counts and indices describe polygons at all."""
-    counts = np.concatenate([raws[i].counts for i in chunk])
-    face_counts = np.array([len(raws[i].counts) for i in chunk])
-    corner_counts = np.array([len(raws[i].indices) for i in chunk])
+def _sound(meshes: list[RawMesh], counts: np.ndarray, face_counts: np.ndarray, corner_counts: np.ndarray, diagnostics) -> np.ndarray:
+    """Which meshes have counts and indices that describe polygons at all."""
     wrong = _sums(counts, face_counts) != corner_counts
     negative = _sums(counts < 0, face_counts) > 0
     for k in np.flatnonzero(wrong | negative):
-        raw = raws[chunk[k]]
+        raw = meshes[k]
         if negative[k]:
             said = f"faceVertexCounts holds {int(raw.counts.min())} (face {int(np.argmax(raw.counts < 0))}); counts must be 3 or more"
         else:
             said = f"faceVertexCounts add up to {int(raw.counts.sum(dtype=np.int64))} but there are {len(raw.indices)} faceVertexIndices"
         _report(diagnostics, raw, "topology", f"{said}; the mesh is skipped. Author counts and indices that agree")
-    return [number for k, number in enumerate(chunk) if not (wrong[k] or negative[k])]
+    return ~(wrong | negative)
 
 
 def _build_chunk(raws: list[RawMesh], chunk: list[int], built: list[MeshGeometry | None], diagnostics: Diagnostics) -> None:
-    chunk = _sound(raws, chunk, diagnostics)
-    if not chunk:
-        return
     meshes = [raws[i] for i in chunk]
-    point_counts = np.array([len(m.points) for m in meshes])
     face_counts = np.array([len(m.counts) for m in meshes])
     corner_counts = np.array([len(m.indices) for m in meshes])
+    counts = np.concatenate([m.counts for m in meshes])
+    sound = _sound(meshes, counts, face_counts, corner_counts, diagnostics)
+    if not sound.all():
+        chunk = [number for number, good in zip(chunk, sound, strict=True) if good]
+        if chunk:
+            _build_chunk(raws, chunk, built, diagnostics)
+        return
+    counts = counts.astype(np.int64)
+    point_counts = np.array([len(m.points) for m in meshes])
     points = np.concatenate([m.points for m in meshes])
-    counts = np.concatenate([m.counts for m in meshes]).astype(np.int64)
     local = np.concatenate([m.indices for m in meshes])
     mesh_of_face = np.repeat(np.arange(len(meshes)), face_counts)
     point_start = np.cumsum(point_counts) - point_counts

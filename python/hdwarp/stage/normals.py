@@ -23,8 +23,11 @@ def smooth_normals(points: np.ndarray, counts: np.ndarray, indices: np.ndarray, 
 
     at = indices[corner]
     p = points[at].astype(np.float64)
-    normal = np.cross(p[following] - p, p[before] - p)
-    normal[np.repeat(flip, corner_counts)] *= -1.0
-    total_normal = np.stack([np.bincount(at, normal[:, axis], len(points)) for axis in range(3)], axis=1)
+    a, b = p[following] - p, p[before] - p
+    if flip.any():
+        a[np.repeat(flip, corner_counts)] *= -1.0
+    total_normal = np.empty((len(points), 3))
+    for axis, (j, k) in enumerate(((1, 2), (2, 0), (0, 1))):  # the cross product by components, summed where it is made
+        total_normal[:, axis] = np.bincount(at, a[:, j] * b[:, k] - a[:, k] * b[:, j], len(points))
     length = np.linalg.norm(total_normal, axis=1, keepdims=True)
     return (total_normal / np.where(length > 0.0, length, 1.0)).astype(np.float32)

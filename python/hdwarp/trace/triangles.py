@@ -10,11 +10,9 @@ from __future__ import annotations
 import warp as wp
 
 from hdwarp.tables.structs import vec16f
+from hdwarp.trace.pixels import BLOCKS_X, vec16i
 from hdwarp.trace.rays import LAST_X, LAST_Y, Screen, TileRays
 
-vec16i = wp.types.vector(length=16, dtype=wp.int32)
-
-BLOCKS_X = wp.constant(4)  # a tile is 4 x 2 blocks of 4 x 4 pixels; pixel arrays hold block after block
 DISMISSED = wp.constant(-1)
 NO_KEY = wp.constant(-3.0e38)  # farther than any far end of a clip range
 
