@@ -205,6 +205,8 @@ def plan_stages(stages, cameras, products, options, image_width, planned, *, mas
     from hdwarp.stage.render_spec import find_render_prims
 
     shots, failures = [], []
+    if mask is not None:  # what is named for rendering has to be there too, and by custom render prims are below /Render
+        mask = [*mask, "/Render", *(name for name in [*cameras, *products, options["settings"]] if name and name.startswith("/"))]
     for path in stages:
         diagnostics = Diagnostics()
         try:
