@@ -223,3 +223,13 @@ def test_samples_average_colour_and_leave_the_truth_alone(samples, device):
     if side % 2 == 0:  # with odd grids the edge runs through the middle sample
         assert alpha[5] == pytest.approx(covered)
     assert alpha[6:] == pytest.approx(1.0)
+
+
+def test_grazing_ground_agrees_with_the_ideal_camera(device):
+    """A level camera 1 m above a 10 km ground: depth = f / (row + 0.5 - cy) also 500 m out, where a ray falls 2 mm a metre."""
+    stage = empty_stage()
+    pinhole(stage, 500, 640, 480)
+    wall(stage, "/ground", 10000.0, (0, -1, 0)).AddRotateXOp().Set(-90.0)
+    depth = look(stage, device=device)[PLANE][:, 320]
+    rows = np.arange(240, 480)
+    np.testing.assert_allclose(depth[240:], 500 / (rows + 0.5 - 240), rtol=1e-6)

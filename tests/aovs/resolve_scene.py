@@ -94,7 +94,7 @@ class View:
             origin, shifts = self.position, [zero, zero]
             directions = [across[0] - back, across[1], across[2]]
         row.origin = wp.vec3d(*origin)
-        row.origin_dx, row.origin_dy = (wp.vec3f(*s) for s in shifts)
+        row.origin_dx, row.origin_dy = (wp.vec3d(*s) for s in shifts)
         for name, value in zip(("direction", "direction_dx", "direction_dy"), directions, strict=True):
             kind = structs.ViewRow.vars[name].type
             setattr(row, name, kind(*value))

@@ -87,10 +87,10 @@ def world_ray(view: ViewRow, y: wp.int32) -> Ray:
     """In the frame of the view's world; the view's coefficients evaluated in double."""
     ray = Ray()
     row = wp.float64(y)
-    ray.origin_dx = wp.vec3d(view.origin_dx)
-    ray.direction_dx = wp.vec3d(view.direction_dx)
-    ray.origin = view.origin + wp.vec3d(view.origin_dy) * row
-    ray.direction = wp.vec3d(view.direction) + wp.vec3d(view.direction_dy) * row
+    ray.origin_dx = view.origin_dx
+    ray.direction_dx = view.direction_dx
+    ray.origin = view.origin + view.origin_dy * row
+    ray.direction = view.direction + view.direction_dy * row
     return ray
 
 

@@ -124,11 +124,11 @@ class ViewRow:
 
     eye: wp.vec3d  # the camera's position, in the frame of the view's world [m]
     origin: wp.vec3d  # the same in perspective views
-    origin_dx: wp.vec3f
-    origin_dy: wp.vec3f
-    direction: wp.vec3f
-    direction_dx: wp.vec3f
-    direction_dy: wp.vec3f
+    origin_dx: wp.vec3d
+    origin_dy: wp.vec3d
+    direction: wp.vec3d
+    direction_dx: wp.vec3d
+    direction_dy: wp.vec3d
     forward: wp.vec3f  # gradient of depth: unit unless the camera is scaled
     right: wp.vec3f  # camera axes in the world (columns of the rotation), unit
     up: wp.vec3f

@@ -99,18 +99,18 @@ def largest(v: wp.vec3f) -> wp.float32:
 @wp.func
 def tile_origin(view: ViewRow, x: wp.int32, y: wp.int32) -> wp.vec3d:
     """Origin of the ray of pixel (x, y) of the full image, in the frame of the view's world."""
-    return view.origin + widen(view.origin_dx) * wp.float64(x) + widen(view.origin_dy) * wp.float64(y)
+    return view.origin + view.origin_dx * wp.float64(x) + view.origin_dy * wp.float64(y)
 
 
 @wp.func
 def world_rays(view: ViewRow, x: wp.int32, y: wp.int32) -> TileRays:
     """Rays of the tile whose corner is pixel (x, y) of the full image; their origin is left to the caller."""
     rays = TileRays()
-    rays.origin_dx = view.origin_dx
-    rays.origin_dy = view.origin_dy
-    rays.direction = view.direction + view.direction_dx * float(x) + view.direction_dy * float(y)
-    rays.direction_dx = view.direction_dx
-    rays.direction_dy = view.direction_dy
+    rays.origin_dx = narrow(view.origin_dx)
+    rays.origin_dy = narrow(view.origin_dy)
+    rays.direction = narrow(view.direction + view.direction_dx * wp.float64(x) + view.direction_dy * wp.float64(y))
+    rays.direction_dx = narrow(view.direction_dx)
+    rays.direction_dy = narrow(view.direction_dy)
     return rays
 
 

@@ -140,11 +140,11 @@ def _view_rows(
     rays = place_rays(rays, wp.transform_get_translation(pose), turn, axes)
     row.eye = wp.transform_get_translation(pose)
     row.origin = rays.origin + rays.origin_dx * shift[0] + rays.origin_dy * shift[1]
-    row.origin_dx = narrow(rays.origin_dx)
-    row.origin_dy = narrow(rays.origin_dy)
-    row.direction = narrow(rays.direction + rays.direction_dx * shift[0] + rays.direction_dy * shift[1])
-    row.direction_dx = narrow(rays.direction_dx)
-    row.direction_dy = narrow(rays.direction_dy)
+    row.origin_dx = rays.origin_dx
+    row.origin_dy = rays.origin_dy
+    row.direction = rays.direction + rays.direction_dx * shift[0] + rays.direction_dy * shift[1]
+    row.direction_dx = rays.direction_dx
+    row.direction_dy = rays.direction_dy
     row.forward = wp.vec3f(-wp.float32(turn[0, 2]), -wp.float32(turn[1, 2]), -wp.float32(turn[2, 2]))
     row.right = wp.vec3f(wp.float32(turn[0, 0]), wp.float32(turn[1, 0]), wp.float32(turn[2, 0]))
     row.up = wp.vec3f(wp.float32(turn[0, 1]), wp.float32(turn[1, 1]), wp.float32(turn[2, 1]))
