@@ -239,8 +239,8 @@ def mesh_key(mesh: MeshGeometry) -> bytes:
     arrays = [mesh.points, mesh.triangle_corners, mesh.triangle_points, mesh.triangle_face, mesh.face_subset]
     for name, primvar in [("normals", mesh.normals), *sorted(mesh.primvars.items())]:
         if primvar is not None:
-            digest.update(f"{name}:{primvar.interpolation}:{primvar.values.shape}".encode())
-            arrays += [primvar.values, primvar.indices]
+            digest.update(f"{name}:{primvar.interpolation}".encode())
+            arrays += primvar.content()
     digest.update(f"{mesh.face_count}:{mesh.corner_count}".encode())
     for array in arrays:
         digest.update(b"-" if array is None else f"{array.shape}".encode())

@@ -26,6 +26,10 @@ class Primvar:
     values: np.ndarray  # (n, k) float32, k = 1..4
     indices: np.ndarray | None = None  # (m,) int32 into values, already checked to be in range
 
+    def content(self) -> list[np.ndarray | None]:
+        """Arrays that tell this primvar from another of the same interpolation."""
+        return [self.values, self.indices]
+
 
 @dataclass(slots=True, eq=False)
 class MeshGeometry:

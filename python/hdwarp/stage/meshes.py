@@ -59,7 +59,7 @@ class MeshSet:
         self._numbers: dict[tuple, list[int]] = {}
 
     def add(self, raw: RawMesh, owner: str) -> int:
-        key = (hash(raw.points.tobytes()), raw.layout())
+        key = (raw.points[:: max(1, len(raw.points) // 64)].tobytes(), raw.layout())  # a sample tells nearly all apart, cheaply
         candidates = self._numbers.get(key)
         if candidates is None:
             candidates = self._numbers[key] = []

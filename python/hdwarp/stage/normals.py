@@ -1,8 +1,41 @@
-"""stage.normals: smooth vertex normals of polygon meshes. NumPy only."""
+"""stage.normals: smooth vertex normals of polygon meshes, computed when somebody looks. NumPy only."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cached_property
+
 import numpy as np
+
+from hdwarp.stage.columns import Primvar
+
+
+class Cages:
+    """Polygons of some meshes, whose normals are computed together, once, when the first is asked for."""
+
+    def __init__(self, load: Callable[[], tuple[np.ndarray, ...]]) -> None:
+        """``load``: gives the arguments of `smooth_normals`."""
+        self._load = load
+
+    @cached_property
+    def normals(self) -> np.ndarray:
+        return smooth_normals(*self._load())
+
+
+class SmoothNormals(Primvar):
+    """The normals of one mesh of `Cages`, a vertex primvar. Depth, ids and positions never ask for them."""
+
+    def __init__(self, cages: Cages, points: slice, content: list[np.ndarray] = ()) -> None:
+        """``points``: the mesh's among those of the cages. ``content``: what decides the normals and cannot be told from the triangles."""
+        self.interpolation, self.indices = "vertex", None
+        self._cages, self._points, self._content = cages, points, content
+
+    @property
+    def values(self) -> np.ndarray:
+        return self._cages.normals[self._points]
+
+    def content(self) -> list[np.ndarray | None]:
+        return list(self._content)
 
 
 def smooth_normals(points: np.ndarray, counts: np.ndarray, indices: np.ndarray, faces: np.ndarray, flip: np.ndarray) -> np.ndarray:
