@@ -161,8 +161,6 @@ def _note_what_is_not_drawn(camera: Camera, nothing_drawn: bool, diagnostics: Di
     """What the camera or the product asks for and this version leaves out."""
     if nothing_drawn:
         diagnostics.warning("/", "nothing-drawn", "no prim of the stage is drawn; the picture is empty")
-    if len(camera.clipping_planes):
-        diagnostics.warning(camera.path, "clipping-planes", "clippingPlanes are not supported yet; the camera is not cut by them")
     if camera.f_stop > 0.0 and camera.focus_distance > 0.0:
         diagnostics.note(camera.path, "depth-of-field", "depth of field (fStop, focusDistance) is not supported yet; everything is sharp")
     if camera.shutter[1] > camera.shutter[0]:

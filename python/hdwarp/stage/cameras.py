@@ -8,7 +8,7 @@ import numpy as np
 from pxr import Gf, Sdf, Usd, UsdGeom
 
 from hdwarp.errors import Diagnostics
-from hdwarp.stage.columns import Camera
+from hdwarp.stage.columns import MAX_CLIPPING_PLANES, Camera
 
 # A camera with this attribute keeps one side of its aperture and lets the other follow the image, whatever the product's policy says:
 # UsdGeom.Camera has no word for "a vertical field of view, kept at any aspect". Its values are two of UsdRender's own policies.
@@ -237,7 +237,11 @@ def _clipping_planes(camera: UsdGeom.Camera, time: Usd.TimeCode, path: Sdf.Path,
     good = np.isfinite(planes).all(axis=1)
     if not good.all():
         diagnostics.warning(path, "camera-clipping-planes", f"{int((~good).sum())} of {len(planes)} clippingPlanes are not finite; ignored")
-    return planes[good]
+    planes = planes[good]
+    if len(planes) > MAX_CLIPPING_PLANES:
+        message = f"it has {len(planes)} clippingPlanes; the first {MAX_CLIPPING_PLANES} cut, the others are ignored (remove what the rest covers)"
+        diagnostics.warning(path, "camera-clipping-planes", message)
+    return planes[:MAX_CLIPPING_PLANES]
 
 
 def _exposure_scale(camera: UsdGeom.Camera, time: Usd.TimeCode, path: Sdf.Path, diagnostics: Diagnostics) -> float:

@@ -18,6 +18,9 @@ class GeometryKind(IntEnum):
     CUBE = 2  # [-1, 1]^3; half the authored size is in the transform
 
 
+MAX_CLIPPING_PLANES = 16  # that one camera may have
+
+
 @dataclass(slots=True)
 class Primvar:
     """A primvar that varies over a mesh. Constant ones are `Gprim.constants`, per-instance ones `Gprim.instance_primvars`."""
@@ -111,7 +114,8 @@ class Camera:
     aperture: tuple[float, float] = (0.0, 0.0)  # horizontal, vertical
     aperture_offset: tuple[float, float] = (0.0, 0.0)
     clipping_range: tuple[float, float] = (0.0, 0.0)
-    clipping_planes: np.ndarray = field(default_factory=lambda: np.zeros((0, 4)))  # camera space; cut where a.x + d < 0; metres
+    clipping_planes: np.ndarray = field(default_factory=lambda: np.zeros((0, 4)))  # (n, 4), n <= MAX_CLIPPING_PLANES: camera space [m]; cut
+    # where a.x + d < 0
     exposure_scale: float = 1.0  # UsdGeom.Camera.ComputeLinearExposureScale
     f_stop: float = 0.0
     focus_distance: float = 0.0  # metres

@@ -10,7 +10,7 @@ import numpy as np
 import warp as wp
 
 from hdwarp.errors import ArgumentError
-from hdwarp.stage.columns import Camera
+from hdwarp.stage.columns import MAX_CLIPPING_PLANES, Camera
 from hdwarp.tables.storage import GrowingArray
 
 LENSES = ("pinhole", "orthographic")  # lens enum: index is the number in the `lens` column
@@ -28,6 +28,8 @@ class CameraColumns:
     aperture: wp.array[wp.vec2f]
     aperture_offset: wp.array[wp.vec2f]
     clipping_range: wp.array[wp.vec2f]
+    clipping_plane_count: wp.array[wp.int32]
+    clipping_planes: wp.array[wp.vec4f]  # MAX_CLIPPING_PLANES a camera; camera space [m], cut where a.x + d < 0
     exposure: wp.array[wp.float32]
 
 
@@ -35,6 +37,7 @@ class CameraTable:
     """The stage's cameras as rows, world-major, globals first. The device columns are attributes; a kernel may write them.
 
     ``label`` (prim paths), ``world`` and ``world_start`` ((world_count + 2,) offsets, globals first) are on the host.
+    ``clipping_planes`` is (cameras, MAX_CLIPPING_PLANES) vec4f, of which the first ``clipping_plane_count`` of a row count.
     """
 
     def __init__(self, device: wp.Device) -> None:
@@ -52,9 +55,12 @@ class CameraTable:
             "aperture": wp.vec2f,
             "aperture_offset": wp.vec2f,
             "clipping_range": wp.vec2f,
+            "clipping_plane_count": wp.int32,
+            "clipping_planes": wp.vec4f,
             "exposure": wp.float32,
         }
         self._arrays = {name: GrowingArray(dtype, device) for name, dtype in types.items()}
+        self._arrays["clipping_planes"].reserve(MAX_CLIPPING_PLANES)
 
     def __len__(self) -> int:
         return len(self.label)
@@ -62,7 +68,10 @@ class CameraTable:
     def __getattr__(self, name: str) -> wp.array:
         arrays = self.__dict__.get("_arrays", {})
         if name in arrays:
-            return arrays[name].array[: max(len(self.label), 1)]
+            array, rows = arrays[name].array, max(len(self.label), 1)
+            if name == "clipping_planes":
+                array = array[: array.shape[0] // MAX_CLIPPING_PLANES * MAX_CLIPPING_PLANES].reshape((-1, MAX_CLIPPING_PLANES))
+            return array[:rows]
         raise AttributeError(f"the camera table has no column {name!r}; columns: {', '.join(arrays)}, label, world, world_start")
 
     @property
@@ -139,6 +148,11 @@ class CameraTable:
             "clipping_range": np.array([camera.clipping_range for camera in self.records]),
             "exposure": np.array([camera.exposure_scale for camera in self.records]),
         }
+        planes = np.zeros((len(order), MAX_CLIPPING_PLANES, 4))
+        for row, camera in enumerate(self.records):
+            planes[row, : len(camera.clipping_planes)] = camera.clipping_planes
+        values["clipping_plane_count"] = np.array([len(camera.clipping_planes) for camera in self.records])
+        values["clipping_planes"] = planes.reshape(-1, 4)
         for name, items in values.items():
             self._arrays[name].write(0, items)
 

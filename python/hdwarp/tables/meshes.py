@@ -48,7 +48,7 @@ class MeshTable:
             "triangle_corners": wp.vec3i,
             "face_subset": wp.int32,
         }
-        self._arrays = {name: GrowingArray(dtype, device, fill=-1 if name == "root" else 0) for name, dtype in types.items()}
+        self._arrays = {name: GrowingArray(dtype, device, fill=-1 if name == "root" else None) for name, dtype in types.items()}
 
     @property
     def columns(self) -> MeshColumns:

@@ -16,7 +16,8 @@ def numpy_dtype(dtype: type) -> tuple[np.dtype, tuple[int, ...]]:
 class GrowingArray:
     """A one-dimensional Warp array written in pieces. ``array`` always has full capacity; ``size`` items of it are in use."""
 
-    def __init__(self, dtype: type, device: wp.Device, *, fill: float = 0) -> None:
+    def __init__(self, dtype: type, device: wp.Device, *, fill: float | None = None) -> None:
+        """``fill``: what items hold that were never written; None: anything."""
         self.dtype, self.device, self.fill = dtype, device, fill
         self._scalar, self._shape = numpy_dtype(dtype)
         self.size = 0
@@ -24,6 +25,8 @@ class GrowingArray:
         self.array = self._allocate(1)
 
     def _allocate(self, capacity: int) -> wp.array:
+        if self.fill is None:
+            return wp.empty(capacity, dtype=self.dtype, device=self.device)
         filled = np.full((capacity, *self._shape), self.fill, self._scalar)
         return wp.array(filled, dtype=self.dtype, device=self.device)
 

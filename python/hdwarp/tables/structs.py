@@ -114,6 +114,15 @@ class WorldColumns:
 
 
 @wp.struct
+class ClipPlane:
+    """A plane of a camera's clippingPlanes in one view, as the tracer wants it: two functions over the pixels (x, y) of the full image,
+    f(x, y) = f[0] + f[1] x + f[2] y. The point at t of a pixel's ray is kept where ``offset`` + t ``rate`` >= 0."""
+
+    offset: wp.vec3d
+    rate: wp.vec3d
+
+
+@wp.struct
 class ViewRow:
     """One image of one camera in one world. Pixels are those of the full image, (0, 0) top left, centres at +0.5.
 
@@ -137,6 +146,8 @@ class ViewRow:
     near: wp.float32  # [m], both ends included; planar depth, or distance along the ray with `radial`
     far: wp.float32
     radial: wp.int32
+    plane_count: wp.int32  # clip planes of the view: rows first_plane, ... of the ClipPlane array beside the view rows
+    first_plane: wp.int32
     exposure: wp.float32
     scene_unit: wp.float32  # scene units per metre, for cameraDepth
     world: wp.int32

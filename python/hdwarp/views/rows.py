@@ -8,12 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 import warp as wp
 
+from hdwarp.stage.columns import MAX_CLIPPING_PLANES
 from hdwarp.stage.spec import ImageSpec
 from hdwarp.tables.cameras import LENSES, CameraColumns
-from hdwarp.tables.structs import ViewRow, WorldColumns
+from hdwarp.tables.structs import ClipPlane, ViewRow, WorldColumns
 from hdwarp.views.conform import CONFORM_POLICIES
 from hdwarp.views.lens_funcs import conform_aperture, orthographic_rays, pinhole_rays, place_rays
 
+MOST_PLANES = wp.constant(MAX_CLIPPING_PLANES)
 ORTHOGRAPHIC = wp.constant(LENSES.index("orthographic"))
 TILE_WIDTH, TILE_HEIGHT = 16, 8  # the one grid of the full image to which all coefficients are anchored
 
@@ -90,6 +92,17 @@ def camera_pose(
     return pose
 
 
+@wp.func
+def clip_plane(plane: wp.vec4f, turn: wp.mat33d, row: ViewRow) -> ClipPlane:
+    """A plane of the camera's space along the rays of a view, in double: far from the origin it must not matter where the eye is."""
+    normal = turn * wp.vec3d(wp.float64(plane[0]), wp.float64(plane[1]), wp.float64(plane[2]))
+    out = ClipPlane()
+    distance = wp.float64(plane[3]) + wp.dot(normal, row.origin - row.eye)
+    out.offset = wp.vec3d(distance, wp.dot(normal, row.origin_dx), wp.dot(normal, row.origin_dy))
+    out.rate = wp.vec3d(wp.dot(normal, row.direction), wp.dot(normal, row.direction_dx), wp.dot(normal, row.direction_dy))
+    return out
+
+
 @wp.kernel(enable_backward=False)
 def _view_transforms(
     cameras: CameraColumns,
@@ -116,6 +129,7 @@ def _view_rows(
     clip: wp.array[wp.vec2f],
     shift: wp.vec2d,
     out: wp.array[ViewRow],
+    out_planes: wp.array[ClipPlane],
 ):
     """Coefficients of every view. ``shift``: offset of the sample from the pixel's centre, in pixels; ``clip``: (1,) override or empty."""
     view = wp.tid()
@@ -155,6 +169,10 @@ def _view_rows(
     row.near = clipping[0]
     row.far = clipping[1]
     row.radial = spec.radial
+    row.plane_count = wp.clamp(cameras.clipping_plane_count[c], 0, MOST_PLANES)
+    row.first_plane = MOST_PLANES * view
+    for i in range(row.plane_count):
+        out_planes[row.first_plane + i] = clip_plane(cameras.clipping_planes[MOST_PLANES * c + i], turn, row)
     row.exposure = cameras.exposure[c]
     row.scene_unit = spec.scene_unit
     row.world = spec.world
@@ -230,6 +248,7 @@ class ViewTable:
         self.tile_count, self.record_size = tiles, record
         self.specs = wp.array(specs, dtype=ViewSpec, device=device)
         self.rows = wp.zeros(max(self.count, 1), dtype=ViewRow, device=device)
+        self.planes = wp.zeros(max(self.count, 1) * MAX_CLIPPING_PLANES, dtype=ClipPlane, device=device)
         self._no_transforms = wp.zeros(0, dtype=wp.transformf, device=device)
         self._no_mask = wp.zeros(0, dtype=wp.bool, device=device)
         self._no_clip = wp.zeros(0, dtype=wp.vec2f, device=device)
@@ -263,7 +282,7 @@ class ViewTable:
                 self._no_clip if clip is None else clip,
                 wp.vec2d(*shift),
             ],
-            outputs=[self.rows],
+            outputs=[self.rows, self.planes],
             device=self.device,
         )
 
