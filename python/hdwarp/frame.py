@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from hdwarp.aovs.registry import Conversion
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Frame:
     """The planes of one image of one camera, all from the same trace. Row 0 is the top row; lengths in metres."""
 
@@ -32,6 +32,9 @@ class Frame:
     world_from_camera: np.ndarray  # (4, 4) float64, rigid, USD camera axes
     origin: np.ndarray  # (3,) float64: what `position` is relative to
     axes: np.ndarray  # (3, 3) float64: identity but for scaled or mirrored cameras
+    # (6, 3) float64 [m]: origin, origin_dx, origin_dy, direction, direction_dx, direction_dy. The ray of pixel (column x, row y) of the
+    # arrays starts at origin + x origin_dx + y origin_dy; t along direction + x direction_dx + y direction_dy is distance_to_image_plane.
+    ray_coefficients: np.ndarray
     data_window: tuple[int, int, int, int]  # x0, y0, width, height in pixels of the full image
     image_size: tuple[int, int]  # full image: width, height
     pixel_aspect_ratio: float
@@ -42,8 +45,10 @@ class Frame:
     body_paths: list[str]
     diagnostics: Sequence[Diagnostic] = ()
     conversions: Mapping[str, Conversion] = field(default_factory=dict)  # var name -> channels that differ from the AOV's
-    view_origin: Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]] | None = field(default=None, repr=False)
     decode_instance: Callable[[int, int], tuple[int, ...]] | None = field(default=None, repr=False)
+
+    def __repr__(self) -> str:
+        return f"<Frame {self.width}x{self.height} of {self.camera or 'the framed default view'}: {', '.join(self.arrays)}>"
 
     @property
     def aovs(self) -> Mapping[str, np.ndarray]:
@@ -95,7 +100,7 @@ class Frame:
     def prim_path(self, row: int, column: int) -> str | None:
         """Path of the prim seen at a pixel, None on a miss. Needs the primId plane."""
         prim_id = self._pixel("primId", row, column)
-        return None if prim_id < 0 else self.prim_paths[prim_id]
+        return None if prim_id == self.clear.get("primId", -1) or prim_id < 0 else self.prim_paths[prim_id]
 
     def instance_ids(self, row: int, column: int) -> tuple[int, ...]:
         """Authored ids of the instance seen at a pixel, outermost instancer first; () where no point instancer draws.
@@ -103,9 +108,16 @@ class Frame:
         Needs the primId and instanceId planes.
         """
         prim_id = self._pixel("primId", row, column)
-        if prim_id < 0 or self.decode_instance is None:
+        if prim_id == self.clear.get("primId", -1) or prim_id < 0 or self.decode_instance is None:
             return ()
         return self.decode_instance(prim_id, self._pixel("instanceId", row, column))
+
+    def missed(self, name: str) -> np.ndarray:
+        """(H, W) bool: pixels that see nothing, told from a plane: its clear value (of primId where that was rendered: it tells best)."""
+        name = "primId" if "primId" in self.arrays else name
+        clear = np.asarray(self.clear.get(name, np.inf), self.arrays[name].dtype)
+        missed = self.arrays[name] == clear
+        return missed if missed.ndim == 2 else missed.all(axis=-1)
 
     def points(self) -> np.ndarray:
         """(H, W, 3) float64 world positions of the hits [m], +inf where nothing was hit.
@@ -113,21 +125,25 @@ class Frame:
         From a depth plane and the camera in float64 where one was rendered, else from `position`.
         """
         for name in ("distance_to_image_plane", "distance_to_camera"):
-            if name in self.arrays and self.view_origin is not None:
+            if name in self.arrays:
                 return self._back_project(name)
         if "position" in self.arrays:
-            return self.arrays["position"].astype(np.float64) + self.origin
+            points = self.arrays["position"].astype(np.float64) + self.origin
+            points[self.missed("position")] = np.inf
+            return points
         raise ArgumentError("points() needs one of the planes distance_to_image_plane, distance_to_camera, position")
 
     def _back_project(self, name: str) -> np.ndarray:
-        rows, columns = np.mgrid[0 : self.height, 0 : self.width]
-        start, direction = self.view_origin(columns + self.data_window[0], rows + self.data_window[1])
+        y, x = (axis[..., None] for axis in np.mgrid[0 : self.height, 0 : self.width])
+        origin, origin_dx, origin_dy, direction, direction_dx, direction_dy = self.ray_coefficients
+        start = origin + x * origin_dx + y * origin_dy
+        along = direction + x * direction_dx + y * direction_dy
         depth = self.arrays[name].astype(np.float64)
         if name == "distance_to_camera":
-            depth = depth / np.linalg.norm(direction, axis=-1)
-        hit = np.isfinite(depth)
+            depth = depth / np.linalg.norm(along, axis=-1)
+        hit = ~self.missed(name) & np.isfinite(depth)
         points = np.full((self.height, self.width, 3), np.inf)
-        points[hit] = start[hit] + depth[hit][:, None] * direction[hit]
+        points[hit] = start[hit] + depth[hit][:, None] * along[hit]
         return points
 
     def to_layer(self, path: str | Path) -> Path:

@@ -7,17 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
 import warp as wp
 
 from hdwarp.aovs.registry import aov_spec, primvar_name
-from hdwarp.batch.shots import Shot, ShotVar, plan_shot
+from hdwarp.batch.shots import Shot, ShotVar, note_camera, plan_shot
 from hdwarp.delegate.render_pass import RenderPass, array_type
 from hdwarp.delegate.render_settings import RenderSettings
 from hdwarp.errors import ArgumentError, Diagnostics, NotSupported, StageError
 from hdwarp.frame import Frame
 from hdwarp.scene import DEFAULT_CAMERA, Scene, check_purposes
-from hdwarp.stage.columns import Camera
 from hdwarp.stage.open import open_stage, resolve_time
 from hdwarp.tables.scene_tables import SceneTables
 from hdwarp.views import orthographic, pinhole
@@ -86,7 +84,22 @@ def render_shot(
     diagnostics: Diagnostics | None = None,
 ) -> Frame:
     """One shot of an open scene. ``diagnostics``: what planning found; the scene's own are added."""
-    diagnostics = diagnostics if diagnostics is not None else Diagnostics()
+    frame, shot, row = _frame_without_planes(scene, shot, dict(clear or {}), diagnostics if diagnostics is not None else Diagnostics())
+    tables, image = scene.tables, shot.image
+    views = ViewTable([View(row, 0, image)], scene_unit=1.0 / frame.metres_per_unit, radial=False, device=scene.device)
+    arrays = {name: wp.empty((1, image.height, image.width), dtype=array_type(tables, name), device=scene.device) for name in shot.aovs}
+    RenderPass(tables, views, shot.aovs, samples=samples, settings=settings).execute(scene.state().body_q, arrays, clear=clear)
+    frame.arrays.update({name: array.numpy()[0].copy() for name, array in arrays.items()})
+    return frame
+
+
+def describe_shot(scene: Scene, shot: Shot) -> Frame:
+    """The frame `render_shot` would give, without its planes: camera, K, pose, id tables. Nothing is traced."""
+    return _frame_without_planes(scene, shot, {}, Diagnostics())[0]
+
+
+def _frame_without_planes(scene: Scene, shot: Shot, clear: dict[str, object], diagnostics: Diagnostics) -> tuple[Frame, Shot, int]:
+    """(frame with empty ``arrays``, the shot less what cannot be rendered, the camera's row)."""
     image = shot.image
     label = shot.camera or scene.frame_default_camera(image.image_width * image.pixel_aspect_ratio / image.image_height)
     diagnostics.extend(scene.diagnostics)
@@ -96,24 +109,16 @@ def render_shot(
     row = scene.cameras.label.index(label)
     tables = scene.tables
     record = tables.cameras.records[row]
-    _note_what_is_not_drawn(record, scene.index.instance_count == 0, diagnostics)
-    views = ViewTable([View(row, 0, image)], scene_unit=1.0 / scene._columns.metres_per_unit, radial=False, device=scene.device)
+    if scene.index.instance_count == 0:
+        diagnostics.warning("/", "nothing-drawn", "no prim of the stage is drawn; the picture is empty")
+    note_camera(record, diagnostics)
     shot = _without_missing_primvars(shot, tables, diagnostics)
-    clear = dict(clear or {})
     for name in clear:
         if name not in shot.aovs:
             raise ArgumentError(f"clear names {name!r}, which is not rendered; planes: {', '.join(shot.aovs)}")
-    arrays = {name: wp.empty((1, image.height, image.width), dtype=array_type(tables, name), device=scene.device) for name in shot.aovs}
-    RenderPass(tables, views, shot.aovs, samples=samples, settings=settings).execute(scene.state().body_q, arrays, clear=clear)
     twin = orthographic if record.projection == "orthographic" else pinhole
-    coefficients = twin.ray_coefficients(record, image)
-
-    def view_origin(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(start, direction with depth 1), (..., 3) float64, of the rays through the centres of pixels x, y of the full image."""
-        return coefficients.rays(np.stack([x + 0.5, y + 0.5], axis=-1))
-
-    return Frame(
-        arrays={name: array.numpy()[0].copy() for name, array in arrays.items()},
+    frame = Frame(
+        arrays={},
         vars=[(var.name, var.aov, var.data_type) for var in shot.vars],
         camera="" if label == DEFAULT_CAMERA else label,
         product=shot.product,
@@ -126,19 +131,20 @@ def render_shot(
         world_from_camera=record.world_from_camera.copy(),
         origin=tables.worlds.origin[0].copy(),
         axes=record.axes.copy(),
+        ray_coefficients=twin.ray_coefficients(record, image).of_window(image),
         data_window=(image.x0, image.y0, image.width, image.height),
         image_size=(image.image_width, image.image_height),
         pixel_aspect_ratio=image.pixel_aspect_ratio,
-        metres_per_unit=scene._columns.metres_per_unit,
+        metres_per_unit=scene.metres_per_unit,
         clear={name: clear.get(name, aov_spec(name).clear) for name in shot.aovs},
         prim_paths=list(scene.index.prim_paths),
         material_paths=list(scene.index.material_paths),
         body_paths=list(scene.index.body_paths),
         diagnostics=tuple(diagnostics),
         conversions={var.name: var.conversion for var in shot.vars if var.conversion.channels is not None},
-        view_origin=view_origin,
         decode_instance=scene.index.instance_ids,
     )
+    return frame, shot, row
 
 
 def _without_missing_primvars(shot: Shot, tables: SceneTables, diagnostics: Diagnostics) -> Shot:
@@ -155,14 +161,3 @@ def _without_missing_primvars(shot: Shot, tables: SceneTables, diagnostics: Diag
                 continue
         kept.append(var)
     return replace(shot, vars=tuple(kept) or (ShotVar("color", "color"),))
-
-
-def _note_what_is_not_drawn(camera: Camera, nothing_drawn: bool, diagnostics: Diagnostics) -> None:
-    """What the camera or the product asks for and this version leaves out."""
-    if nothing_drawn:
-        diagnostics.warning("/", "nothing-drawn", "no prim of the stage is drawn; the picture is empty")
-    if camera.f_stop > 0.0 and camera.focus_distance > 0.0:
-        diagnostics.note(camera.path, "depth-of-field", "depth of field (fStop, focusDistance) is not supported yet; everything is sharp")
-    if camera.shutter[1] > camera.shutter[0]:
-        message = "motion blur (shutter:open, shutter:close) is not supported yet; rendered at one instant"
-        diagnostics.note(camera.path, "motion-blur", message)

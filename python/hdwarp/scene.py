@@ -14,6 +14,7 @@ from hdwarp.delegate.render_index import RenderIndex
 from hdwarp.errors import ArgumentError, Diagnostics, Error, NotSupported
 from hdwarp.stage.columns import Camera, StageColumns
 from hdwarp.stage.open import open_stage, resolve_time
+from hdwarp.stage.spec import PURPOSES
 from hdwarp.stage.traverse import read_stage
 from hdwarp.state import State
 from hdwarp.tables.scene_tables import SceneTables
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 DEFAULT_CAMERA = "<default camera>"  # label of the framed view of a stage without cameras: no prim path looks like it
 DEFAULT_PURPOSES = ("default", "render")
-PURPOSES = ("default", "render", "proxy", "guide")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ class Scene:
         self.columns: StageColumns | None = None
         self._default_camera: Camera | None = None
         self.time: float | None = None  # time code read at; None for the default time, or the earliest where no start is authored
-        self._code: Usd.TimeCode | None = None
+        self.time_code: Usd.TimeCode | None = None  # as asked for, the earliest time included
         self.sync(time)
 
     # -- tables -----------------------------------------------------------------------------------------------------------
@@ -136,6 +136,17 @@ class Scene:
             raise Error("the scene is closed; open a new Scene")
         return self.columns
 
+    @property
+    def metres_per_unit(self) -> float:
+        """metersPerUnit of the stage."""
+        return self._columns.metres_per_unit
+
+    def __repr__(self) -> str:
+        if self.stage is None:
+            return "<Scene, closed>"
+        drawn = f"{len(self.index.prim_paths)} prims, {len(self.cameras)} cameras, {len(self.bodies)} bodies"
+        return f"<Scene of {self.stage.GetRootLayer().identifier}: {drawn}, on {self.device}>"
+
     def prim_path(self, prim_id: int, world_id: int = 0) -> str | None:
         """Path of the prim a primId names; None for -1."""
         return self.index.prim_path(int(prim_id))
@@ -146,12 +157,12 @@ class Scene:
         """Apply the stage as it is now, at ``time`` (None: the time it is at). Returns what was done."""
         if self.stage is None or not self.stage.GetPseudoRoot().IsValid():
             raise Error("the scene is closed, or its stage has expired; open a new Scene")
-        code = self._code if time is None and self._code is not None else resolve_time(self.stage, time)
+        code = self.time_code if time is None and self.time_code is not None else resolve_time(self.stage, time)
         columns = read_stage(self.stage, code, purposes=self.purposes, complexity=self.complexity, mask=self._mask)
         if self.strict:
             self._opening.raise_errors()
             columns.diagnostics.raise_errors()
-        self.columns, self.time, self._code = columns, columns.time, code
+        self.columns, self.time, self.time_code = columns, columns.time, code
         self.diagnostics.clear()
         self.diagnostics.extend(self._opening)
         self.diagnostics.extend(columns.diagnostics)

@@ -69,6 +69,7 @@ def make_frame(arrays: dict[str, np.ndarray] | None = None, **changes: object) -
         distortion=None,
         origin=np.array([1.0, 2.0, 3.0]),
         axes=np.eye(3),
+        ray_coefficients=np.arange(18.0).reshape(6, 3),
         world_from_camera=pose,
         prim_paths=["/World/a", "/World/b", "/World/ä"],
         material_paths=["/World/Looks/red"],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from hdwarp.batch.shots import Shot, ShotVar
 from hdwarp.delegate.render_settings import RenderSettings
 from hdwarp.errors import Diagnostic, Diagnostics, Error
-from hdwarp.rendering import render_shot
+from hdwarp.rendering import describe_shot, render_shot
 from hdwarp.scene import Scene
 from hdwarp.stage.open import resolve_time
 from hdwarp.writeback import write_file
@@ -43,7 +43,7 @@ class JobResult:
     kept: list[Path]  # complete from an earlier run
     error: str | None = None
     diagnostics: tuple[Diagnostic, ...] = ()
-    record: FrameRecord | None = None  # of the frame, without its arrays
+    record: FrameRecord | None = None  # of the frame, without its planes, where records were asked for
 
 
 def plan_jobs(
@@ -80,49 +80,48 @@ def run_jobs(
     resume: bool = False,
     mask: Sequence[str] | None = None,
     planned: dict[int, Diagnostics] | None = None,
-    on_start: Callable[[Job], None] | None = None,
+    records: bool = False,
 ) -> Iterator[JobResult]:
     """Run the jobs in order, yielding each result as it is there. A job that fails is reported and the rest goes on.
 
-    ``mask``: draw only these prims and what is below them. ``planned``: diagnostics of planning by id(stage). ``overwrite`` replaces files; ``resume`` keeps those that are complete.
+    ``mask``: draw only these prims and what is below them. ``planned``: diagnostics of planning by id(stage). ``overwrite`` replaces
+    files; ``resume`` keeps those that are complete, whatever made them. ``records``: also describe the jobs whose files are all kept.
     """
-    scenes: dict[tuple[int, tuple[str, ...]], Scene] = {}
     if mask is not None:
         mask = [*mask, *{job.shot.camera for job in jobs if job.shot.camera}]  # cameras are not drawn, but have to be there
+    scenes: dict[tuple[int, tuple[str, ...]], Scene] = {}
+
+    def scene_of(job: Job) -> Scene:
+        key = (id(job.stage), job.shot.purposes)
+        if key not in scenes:
+            options = {"purposes": job.shot.purposes, "complexity": complexity, "strict": strict, "mask": mask}
+            scenes[key] = Scene(job.stage, device=device, time=job.time, **options)
+        elif scenes[key].time_code != job.time:
+            scenes[key].sync(job.time)
+        return scenes[key]
+
     for job in jobs:
         missing = [(path, var) for path, var in job.files if not (resume and exists_complete(path))]
         kept = [path for path, _ in job.files if path not in {path for path, _ in missing}]
-        if not missing:
+        if not missing and not records:
             yield JobResult(job, [], kept)
             continue
-        if on_start is not None:
-            on_start(job)
         diagnostics = Diagnostics()
         diagnostics.extend(list((planned or {}).get(id(job.stage), [])))
         try:
             for path, _ in missing:
                 check_target(path, overwrite=overwrite or resume)
-            key = (id(job.stage), job.shot.purposes)
-            if key in scenes:
-                if scenes[key].time != _number(job.time):
-                    scenes[key].sync(job.time)
+            if missing:
+                frame = render_shot(scene_of(job), job.shot, samples=samples, settings=settings, diagnostics=diagnostics)
             else:
-                scenes[key] = Scene(
-                    job.stage, device=device, time=job.time, purposes=job.shot.purposes, complexity=complexity, strict=strict, mask=mask
-                )
-            frame = render_shot(scenes[key], job.shot, samples=samples, settings=settings, diagnostics=diagnostics)
-            written = []
+                frame = describe_shot(scene_of(job), job.shot)
             for path, var in missing:
                 write_file(frame, path, var.name if var else None, overwrite=overwrite or resume)
-                written.append(path)
         except Error as error:
             yield JobResult(job, [], kept, str(error), tuple(diagnostics))
             continue
-        yield JobResult(job, written, kept, None, frame.diagnostics, record(frame, files_of_vars(job)))
-
-
-def _number(time: Usd.TimeCode) -> float | None:
-    return None if time.IsDefault() else time.GetValue()
+        written = [path for path, _ in missing]
+        yield JobResult(job, written, kept, None, frame.diagnostics, record(frame, files_of_vars(job)) if records else None)
 
 
 def describe(job: Job) -> str:

@@ -10,12 +10,14 @@ from hdwarp.aovs.registry import Conversion, resolve_var
 from hdwarp.errors import ArgumentError, Diagnostics, Severity, StageError
 from hdwarp.stage.open import default_time
 from hdwarp.stage.render_spec import RenderPrims, find_render_prims
-from hdwarp.stage.selection import default_product, product_of, settings_products
-from hdwarp.stage.spec import ImageSpec, RenderProductSpec
+from hdwarp.stage.selection import DEFAULT_RESOLUTION, camera_aspect, default_product, product_of, settings_products
+from hdwarp.stage.spec import PURPOSES, ImageSpec, RenderProductSpec, RenderSettingsSpec
 from hdwarp.views.conform import image_spec
 
 if TYPE_CHECKING:
     from pxr import Usd
+
+    from hdwarp.stage.columns import Camera
 
 
 _AS_IT_IS = Conversion()
@@ -57,6 +59,7 @@ def plan_shot(
     camera: str | None = None,
     *,
     resolution: tuple[int, int] | None = None,
+    image_width: int | None = None,
     aovs: Sequence[str] | None = None,
     purposes: Sequence[str] | None = None,
     settings: str | None = None,
@@ -65,7 +68,8 @@ def plan_shot(
     found: RenderPrims | None = None,
 ) -> Shot:
     """The shot of a camera or product. ``camera``: path of a Camera or RenderProduct; None: the settings' first product, else the
-    stage's first camera in path order, else a framed default view. ``settings``: path of a RenderSettings prim.
+    stage's first camera in path order, else a framed default view. ``settings``: path of a RenderSettings prim. ``image_width``:
+    usdrecord's way to give the size, the height being the width over the camera's aspect, rounded down.
 
     Raises StageError for a path that is neither camera nor product, ArgumentError for an unknown AOV or an impossible resolution.
     """
@@ -77,9 +81,11 @@ def plan_shot(
         product, spec = product_of(stage, str(camera), settings, code, diagnostics, found)
     if product.camera == "" and product.path:
         raise StageError(product.path, "neither the product nor its RenderSettings target a camera; author its camera relationship")
+    if image_width is not None:
+        resolution = (image_width, max(1, int(image_width / camera_aspect(stage, product.camera))))
     if resolution is not None:
-        product = replace(product, resolution=tuple(resolution))
-    elif not product.path and not product.settings.get("resolution") and product.camera:
+        product = replace(product, resolution=_checked(resolution))
+    elif product.resolution is DEFAULT_RESOLUTION and product.camera:  # ours, not the stage's
         width, height = product.resolution
         message = f"no RenderProduct targets this camera; using {width}x{height} (--resolution)"
         diagnostics.note(product.camera, "default-resolution", message)
@@ -93,7 +99,7 @@ def plan_shot(
         camera=product.camera,
         image=image,
         vars=_shot_vars(product, aovs, diagnostics),
-        purposes=tuple(purposes) if purposes is not None else spec.included_purposes,
+        purposes=tuple(purposes) if purposes is not None else _known_purposes(spec, diagnostics),
         product=product.path,
         product_name=product.name,
         settings_path=spec.path,
@@ -129,6 +135,32 @@ def plan_shots(
     if paths:
         return shots
     return [plan_shot(stage, None, diagnostics=diagnostics, found=found, **options)]
+
+
+def _checked(resolution: object) -> tuple[int, int]:
+    try:
+        width, height = resolution
+    except (TypeError, ValueError):
+        raise ArgumentError(f"resolution is {resolution!r}; give (width, height) in pixels") from None
+    return width, height
+
+
+def _known_purposes(spec: RenderSettingsSpec, diagnostics: Diagnostics) -> tuple[str, ...]:
+    """The settings' includedPurposes, less what is no purpose."""
+    for purpose in spec.included_purposes:
+        if purpose not in PURPOSES:
+            message = f"includedPurposes holds '{purpose}', which is ignored; purposes: {', '.join(PURPOSES)}"
+            diagnostics.warning(spec.path or "/", "purpose", message)
+    return tuple(purpose for purpose in spec.included_purposes if purpose in PURPOSES)
+
+
+def note_camera(camera: Camera, diagnostics: Diagnostics) -> None:
+    """What a camera asks for and this version leaves out."""
+    if camera.f_stop > 0.0 and camera.focus_distance > 0.0:
+        diagnostics.note(camera.path, "depth-of-field", "depth of field (fStop, focusDistance) is not supported yet; everything is sharp")
+    if camera.shutter[1] > camera.shutter[0]:
+        message = "motion blur (shutter:open, shutter:close) is not supported yet; rendered at one instant"
+        diagnostics.note(camera.path, "motion-blur", message)
 
 
 def _shot_vars(product: RenderProductSpec, aovs: Sequence[str] | None, diagnostics: Diagnostics) -> tuple[ShotVar, ...]:

@@ -9,7 +9,7 @@ import traceback
 import typer
 
 from hdwarp.cli import check, doctor, inspect, render, unsupported
-from hdwarp.cli.console import DONE, FAILED, USAGE, say
+from hdwarp.cli.console import DONE, FAILED, USAGE, print_json, say
 from hdwarp.errors import ArgumentError, Error
 
 _UsageError = typer.BadParameter.__mro__[1]  # click's, which typer brings along under a name of its own in newer versions
@@ -51,7 +51,7 @@ def main(arguments: list[str] | None = None) -> int:
     if arguments is None:
         arguments = sys.argv[1:]
         gc.disable()  # nothing that start-up makes is garbage, and looking for it takes a seventh of the time; `render` enables it again
-    debug = "--debug" in arguments
+    debug, as_json = "--debug" in arguments, "--json" in arguments
     try:
         code = app(args=[argument for argument in arguments if argument != "--debug"], prog_name="hdwarp", standalone_mode=False)
         code = code if isinstance(code, int) else DONE
@@ -65,22 +65,23 @@ def main(arguments: list[str] | None = None) -> int:
     except typer.Exit as error:
         code = error.exit_code
     except (KeyboardInterrupt, typer.Abort):
-        say("interrupted; nothing was written")
-        code = FAILED
+        code = _fail("interrupted; nothing was written", FAILED, debug, as_json)
     except ArgumentError as error:
-        code = _fail(error, USAGE, debug)
+        code = _fail(error, USAGE, debug, as_json)
     except Error as error:
-        code = _fail(error, FAILED, debug)
+        code = _fail(error, FAILED, debug, as_json)
     except BrokenPipeError:
         code = FAILED
     except Exception as error:
         say("this is a defect of hdwarp; --debug shows where it happened")
-        code = _fail(f"{type(error).__name__}: {error}", FAILED, debug)
+        code = _fail(f"{type(error).__name__}: {error}", FAILED, debug, as_json)
     return code
 
 
-def _fail(error: object, code: int, debug: bool) -> int:
+def _fail(error: object, code: int, debug: bool, as_json: bool) -> int:
     if debug:
         traceback.print_exc()
     say(f"error: {error}")
+    if as_json:
+        print_json({"outputs": [], "diagnostics": [], "failed": [str(error)]})
     return code

@@ -13,7 +13,7 @@ from hdwarp.cli.console import DONE, FAILED, SOME_FAILED, print_json, say, show_
 from hdwarp.cli.frames import parse_frames, parse_resolution
 from hdwarp.errors import ArgumentError, Diagnostics, Error, NotSupported, Severity
 
-BROKEN_PRODUCT = ("render-product", "product-without-camera")  # codes of products that were left out
+LEFT_OUT = ("render-product", "product-without-camera", "render-var")  # codes of outputs that were asked for and are not there
 
 HELP = (
     "Render stages to files. Without --camera or --product every RenderProduct is rendered, with all its vars; a stage without products "
@@ -98,7 +98,7 @@ def render(
     from hdwarp.delegate.render_settings import RenderSettings
     from hdwarp.scene import check_purposes, find_device
     from hdwarp.stage.open import default_time as stage_default_time
-    from hdwarp.writeback.layer import write_results
+    from hdwarp.writeback.layer import check_layer_target, write_results
 
     launch.on_compile = lambda name: say("compiling kernels; this happens on the first run only")
     device_found = find_device("cpu" if disable_gpu and device is None else device)
@@ -108,10 +108,13 @@ def render(
         "purposes": check_purposes(purposes) if purposes is not None else None,
         "settings": settings_path,
         "resolution": size,
+        "image_width": image_width,
     }
+    if results is not None:
+        check_layer_target(results, overwrite=overwrite or resume)
     planned: dict[int, Diagnostics] = {}
     shots, failures = plan_stages(
-        stages, camera or [], product or [], options, image_width, planned, mask=_listed(mask), session_layer=session_layer, strict=strict
+        stages, camera or [], product or [], options, planned, mask=_listed(mask), session_layer=session_layer, strict=strict
     )
     work = plan_jobs(shots, out, numbers, time)
     progress = Progress(len(work), quiet=as_json)
@@ -128,6 +131,7 @@ def render(
         overwrite=overwrite,
         resume=resume,
         mask=_listed(mask),
+        records=results is not None,
         planned=planned,
     )
     interrupted = False
@@ -151,8 +155,8 @@ def render(
         print_json(report(outcome, everything, failed))
     else:
         show_diagnostics(everything, verbose=verbose)
-    broken_products = any(item.code in BROKEN_PRODUCT and item.severity is Severity.ERROR for item in everything)
-    if not failed and not broken_products and not interrupted:
+    left_out = any(item.code in LEFT_OUT and item.severity is Severity.ERROR for item in everything)
+    if not failed and not left_out and not interrupted:
         return DONE
     return SOME_FAILED if any(result.error is None for result in outcome) else FAILED
 
@@ -198,24 +202,25 @@ def _listed(text: str | None) -> list[str] | None:
     return [part for part in text.replace(" ", ",").split(",") if part] if text is not None else None
 
 
-def plan_stages(stages, cameras, products, options, image_width, planned, *, mask, session_layer, strict):
+def plan_stages(stages, cameras, products, options, planned, *, mask, session_layer, strict):
     """[(stage, shots)] and the stages that failed, as messages; with one stage its error is raised."""
     from hdwarp.batch.shots import plan_shots
     from hdwarp.stage.open import open_stage
     from hdwarp.stage.render_spec import find_render_prims
 
-    shots, failures = [], []
+    shots, failures, asked = [], [], mask or []
     if mask is not None:  # what is named for rendering has to be there too, and by custom render prims are below /Render
         mask = [*mask, "/Render", *(name for name in [*cameras, *products, options["settings"]] if name and name.startswith("/"))]
     for path in stages:
         diagnostics = Diagnostics()
         try:
             stage = open_stage(path, mask=mask, session_layer=session_layer, diagnostics=diagnostics)
+            for name in asked:
+                if not stage.GetPrimAtPath(name):
+                    diagnostics.warning(name, "mask", "--mask names this path, and no prim is there")
             found = find_render_prims(stage)
             planned[id(stage)] = diagnostics
             of_stage = plan_shots(stage, cameras=cameras, products=products, diagnostics=diagnostics, found=found, **options)
-            if image_width is not None:
-                of_stage = [with_width(stage, shot, image_width) for shot in of_stage]
             if strict:
                 diagnostics.raise_errors()
             shots.append((stage, of_stage))
@@ -224,17 +229,6 @@ def plan_stages(stages, cameras, products, options, image_width, planned, *, mas
                 raise
             failures.append(str(error))
     return shots, failures
-
-
-def with_width(stage, shot, width: int):
-    """usdrecord's --imageWidth: the height is the width over the camera's aspect, rounded down (but at least 1)."""
-    from dataclasses import replace
-
-    from hdwarp.stage.selection import camera_aspect
-    from hdwarp.views.conform import image_spec
-
-    aspect = camera_aspect(stage, shot.camera) if shot.camera else 16.0 / 9.0
-    return replace(shot, image=image_spec((width, max(1, int(width / aspect)))))
 
 
 def report(outcome, diagnostics: Diagnostics, failed: list[str]) -> dict:

@@ -108,6 +108,7 @@ class RenderPass:
             self._record,
             kinds=self._kinds,
             affine=self._affine,
+            planes=self.views.planes,
             device=self.tables.device,
         )
 

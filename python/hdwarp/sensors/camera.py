@@ -91,8 +91,8 @@ class SensorCamera:
         rows = scene.cameras.select(self._selection)
         image = self._image(scene.cameras.label[rows[0]])
         views = [View(row, 0, image) for row in rows]
-        self.views = ViewTable(views, scene_unit=1.0 / scene._columns.metres_per_unit, radial=self._radial, device=scene.device)
-        self._camera_version = scene.index.tracker.versions["cameras"]
+        self.views = ViewTable(views, scene_unit=1.0 / scene.metres_per_unit, radial=self._radial, device=scene.device)
+        self._camera_version = scene.cameras.version
         self._pass: RenderPass | None = None
         self.view_camera = wp.array(rows, dtype=wp.int32, device=scene.device)
         self.view_world = wp.zeros(len(rows), dtype=wp.int32, device=scene.device)
@@ -160,8 +160,10 @@ class SensorCamera:
             if value is not None:
                 raise NotSupported(f"SensorCamera.update({name}=) is not supported yet")
         scene = self.scene
-        if scene.index.tracker.versions["cameras"] != self._camera_version:
-            raise Error("the scene's cameras have changed since this sensor was bound; call rebind()")
+        if scene.stage is None:
+            raise Error("the scene is closed; open a new Scene, and a sensor on it")
+        if scene.cameras.version != self._camera_version:
+            raise Error("cameras were added to the scene or removed since this sensor was bound; call rebind()")
         self._check(out, view_mask, world_mask, camera_transforms)
         as_authored = state is None
         state = scene.state() if as_authored else state

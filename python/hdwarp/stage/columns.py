@@ -16,6 +16,9 @@ class GeometryKind(IntEnum):
     MESH = 0
     SPHERE = 1  # unit sphere, radius 1; the authored radius is in the transform
     CUBE = 2  # [-1, 1]^3; half the authored size is in the transform
+    CONE = 3  # cylinders too: closed, about z from -1 to 1; `shape` holds the radius at either end, the larger is 1
+    CAPSULE = 4  # cone about z from -half to half height, closed by balls that touch it smoothly, the larger of radius 1: see `shape`
+    PLANE = 5  # [-1, 1]^2 at z = 0, its front up; goes on for ever where `shape` says so
 
 
 MAX_CLIPPING_PLANES = 16  # that one camera may have
@@ -67,6 +70,9 @@ class Gprim:
     kind: GeometryKind
     mesh: int  # index into StageColumns.meshes, -1 for shapes
     transforms: np.ndarray  # (n, 4, 4) float64: world_from_object, metres, column vectors
+    # What the transform cannot hold. CONE, CAPSULE: radius at the lower and upper end of the cone, half its height; PLANE: half width and
+    # length, 1 or infinite.
+    shape: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 0.0)
     instance_ids: np.ndarray | None = None  # (n,) int32 index into the instancer's protoIndices; None: zeros
     instancer: Instancer | None = None
     material: int = -1  # index into StageColumns.materials

@@ -35,8 +35,8 @@ def default_camera(columns: StageColumns, image_aspect: float) -> Camera:
     centre = 0.5 * lower + 0.5 * upper
     half = 0.5 * (upper - lower)
     radius = float(np.linalg.norm(half))
-    # A single point has no size: as much as float32 still tells apart around it, a millimetre at the origin.
-    radius = max(radius, 1e-5 * float(np.abs(centre).max()), 0.0 if radius > 0.0 else 1e-3)
+    # A single point has no size: a millimetre. Far off, what float64 places still tell apart.
+    radius = max(radius, 1e-12 * float(np.abs(centre).max()), 0.0 if radius > 0.0 else 1e-3)
     rotation = _rotation(placed, columns.up_axis)
     local = (half * _CUBE) @ rotation  # the corners of the bounds: right, up, back
     tangent = math.tan(0.5 * VERTICAL_FOV)

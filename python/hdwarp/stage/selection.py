@@ -10,7 +10,7 @@ from hdwarp.errors import Diagnostics, StageError
 from hdwarp.stage.render_spec import RenderPrims, list_products, made_up_product, product_for_camera, read_render_settings
 from hdwarp.stage.spec import RenderProductSpec, RenderSettingsSpec
 
-DEFAULT_RESOLUTION = (1280, 720)
+DEFAULT_RESOLUTION = (1280, 720)  # of cameras that no product targets
 
 
 def camera_paths(stage: Usd.Stage) -> list[str]:
@@ -19,8 +19,8 @@ def camera_paths(stage: Usd.Stage) -> list[str]:
 
 
 def camera_aspect(stage: Usd.Stage, path: str) -> float:
-    """Width over height of a camera's aperture; 16 / 9 where it has none."""
-    camera = UsdGeom.Camera(stage.GetPrimAtPath(path))
+    """Width over height of a camera's aperture; 16 / 9 where it has none, or there is no camera (path "")."""
+    camera = UsdGeom.Camera(stage.GetPrimAtPath(path)) if path else None
     horizontal, vertical = (camera.GetHorizontalApertureAttr().Get(), camera.GetVerticalApertureAttr().Get()) if camera else (0.0, 0.0)
     return horizontal / vertical if horizontal > 0.0 and vertical > 0.0 else 16.0 / 9.0
 
@@ -62,14 +62,16 @@ def default_product(
 def product_of(
     stage: Usd.Stage, path: str, settings: str | None, time: Usd.TimeCode, diagnostics: Diagnostics, found: RenderPrims
 ) -> tuple[RenderProductSpec, RenderSettingsSpec]:
-    """Product and settings for the path of a camera or a product."""
+    """Product and settings for the path of a camera or a product. A camera gets a made-up product (path "")."""
     prim = stage.GetPrimAtPath(path) if Sdf.Path.IsValidPathString(path) and path.startswith("/") else None
     if not prim:
         cameras = camera_paths(stage)
         by_name = [camera for camera in cameras if camera.rsplit("/", 1)[-1] == path]
         if len(by_name) == 1:  # usdrecord's habit: the camera's name alone
             return product_of(stage, by_name[0], settings, time, diagnostics, found)
-        raise StageError(path, f"no prim is there; cameras of the stage: {', '.join(cameras[:10]) or 'none'}")
+        there = ", ".join([*list_products(stage, found=found), *cameras][:10]) or "none"
+        masked = " (the stage is masked)" if not stage.GetPopulationMask().IncludesSubtree("/") else ""
+        raise StageError(path, f"no prim is there{masked}; products and cameras of the stage: {there}")
     if prim.IsA(UsdRender.Product):
         spec = read_render_settings(stage, path=settings, product=path, time=time, diagnostics=diagnostics, found=found)
         return spec.products[0], spec
@@ -77,8 +79,10 @@ def product_of(
         raise StageError(path, f"expected a Camera or RenderProduct, found type '{prim.GetTypeName() or 'none'}'")
     product = product_for_camera(stage, path, diagnostics=diagnostics, found=found)
     if product is None:
-        return made_up_product(path, DEFAULT_RESOLUTION), read_render_settings(
-            stage, path=settings, time=time, diagnostics=Diagnostics(), found=found
-        )
+        spec = read_render_settings(stage, path=settings, time=time, diagnostics=Diagnostics(), found=found)
+        return made_up_product(path, DEFAULT_RESOLUTION), spec
     spec = read_render_settings(stage, path=settings, product=product.path, time=time, diagnostics=diagnostics, found=found)
-    return replace(product, camera=path), spec
+    # Size, pixel aspect and conform policy are the product's; its window and its vars are not meant by a camera's name.
+    made_up = made_up_product(path, tuple(product.resolution))
+    policy = product.aspect_ratio_conform_policy
+    return replace(made_up, pixel_aspect_ratio=product.pixel_aspect_ratio, aspect_ratio_conform_policy=policy), spec

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+PURPOSES = ("default", "render", "proxy", "guide")  # UsdGeom's
+
 
 @dataclass(slots=True, eq=False)
 class RenderVarSpec:

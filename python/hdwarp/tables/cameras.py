@@ -43,6 +43,7 @@ class CameraTable:
     def __init__(self, device: wp.Device) -> None:
         self.device = device
         self.label: list[str] = []
+        self.version = 0  # counts changes of which cameras there are
         self.world = np.zeros(0, np.int32)
         self.world_start = np.zeros(3, np.int32)
         self.records: list[Camera] = []
@@ -129,7 +130,9 @@ class CameraTable:
         """Rewrite all rows from the adapter's records, sorted by path. ``bodies_from_world``: (rows, 4, 4), origin taken off."""
         order = sorted(range(len(cameras)), key=lambda i: cameras[i].path)
         self.records = [cameras[i] for i in order]
-        self.label = [camera.path for camera in self.records]
+        label = [camera.path for camera in self.records]
+        self.version += label != self.label
+        self.label = label
         # A scene without worlds is world 0, and its cameras belong to it.
         self.world = np.zeros(len(order), np.int32)
         self.world_start = np.array([0, 0, len(order)], np.int32)

@@ -12,6 +12,9 @@ vec16f = wp.types.vector(length=16, dtype=wp.float32)
 MESH = wp.constant(0)
 SPHERE = wp.constant(1)
 CUBE = wp.constant(2)
+CONE = wp.constant(3)
+CAPSULE = wp.constant(4)
+PLANE = wp.constant(5)
 
 
 @wp.struct
@@ -50,8 +53,9 @@ class InstanceColumns:
     object_from_world: wp.array[wp.mat33f]
     world_from_object: wp.array[wp.mat33f]
     translation: wp.array[wp.vec3d]
-    kind: wp.array[wp.int32]  # MESH, SPHERE, CUBE
+    kind: wp.array[wp.int32]  # MESH, SPHERE, CUBE, CONE, CAPSULE, PLANE
     geometry: wp.array[wp.int32]  # mesh row, -1 for shapes
+    shape: wp.array[wp.vec4f]  # CONE, CAPSULE: radius at the lower and the upper end, half the height; PLANE: half width and length
     rank: wp.array[wp.int32]  # order in which equal depths are settled: the lower wins
     cull: wp.array[wp.int32]  # 1: single sided under the cull setting, its back faces are looked through
     world: wp.array[wp.int32]
@@ -174,6 +178,14 @@ class Visibility:
     """What each pixel sees. A view's pixels are rows of pitch = 16 * tiles_x; pixel (x, y) of the full image is at
     record + (y - 8 * tile_y0) * pitch + (x - 16 * tile_x0)."""
 
-    slot: wp.array[wp.int32]  # triangle slot (MeshColumns), 0 for shapes, -1 miss
+    slot: wp.array[wp.int32]  # triangle slot (MeshColumns); on shapes 0 where the ray enters, 1 where it leaves; -1 miss
     instance: wp.array[wp.int32]  # instance row, -1 miss
     key: wp.array[wp.float32]  # the larger the nearer: 1/t, or -t in orthographic views; good to about 1e-5, resolve computes t anew
+
+
+@wp.struct
+class Peel:
+    """Which pixels of a visibility record to look behind: what they see is replaced by the next surface behind it."""
+
+    pixels: wp.array[wp.int32]  # laid out as the record; 0: keep what is seen
+    tiles: wp.array[wp.int32]  # one a tile job (ViewRow.first_tile); 0: no pixel of the tile is marked, and `pixels` is not read

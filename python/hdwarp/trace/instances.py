@@ -6,6 +6,7 @@ import warp as wp
 
 from hdwarp.tables.bvh import EMPTY_CHILD
 from hdwarp.tables.structs import SPHERE, MeshColumns, vec8f, vec16f
+from hdwarp.trace.layers import is_seen_already
 from hdwarp.trace.nodes import push_children
 from hdwarp.trace.pixels import BLOCKS, BLOCKS_X, depth_of, key_of, lowest, vec16i
 from hdwarp.trace.rays import TileRays, frustum_of, largest, place, ray_direction, ray_origin, screen_of
@@ -75,6 +76,9 @@ def trace_mesh(
     ranks: wp.array[vec16i],
     mine: wp.array[vec16i],
     key_floor: wp.float32,
+    peel: wp.bool,
+    behind_ranks: wp.array[vec16i],
+    behind_triangles: wp.array[vec16i],
 ) -> wp.float32:
     """The triangles of one instance, by its mesh's tree. The stack is free from ``floor`` on. Returns the lowest key of the tile."""
     rays = frame.rays
@@ -123,6 +127,9 @@ def trace_mesh(
                     keys,
                     mine,
                     ranks,
+                    peel,
+                    behind_ranks,
+                    behind_triangles,
                 )
                 if changed:
                     touched = True
@@ -155,6 +162,9 @@ def trace_shape(
     slots: wp.array[vec16i],
     owners: wp.array[vec16i],
     ranks: wp.array[vec16i],
+    peel: wp.bool,
+    behind_ranks: wp.array[vec16i],
+    behind_triangles: wp.array[vec16i],
 ) -> wp.float32:
     """An analytic shape against every pixel. Its front is where a ray enters; the exit is seen where the entry is cut off, if its back
     is drawn. Returns the lowest key of the tile."""
@@ -166,6 +176,8 @@ def trace_shape(
         slot = slots[block]
         owner = owners[block]
         rank = ranks[block]
+        behind_rank = behind_ranks[block]
+        behind_triangle = behind_triangles[block]
         entries = vec16f()
         exits = vec16f()
         if kind == SPHERE:
@@ -185,6 +197,11 @@ def trace_shape(
             entry_key, exit_key = key_of(entry, orthographic), key_of(exit, orthographic)
             entry_counts = entry_key <= near[p] and (orthographic or entry > 0.0)
             exit_counts = exit_key <= near[p] and (orthographic or exit > 0.0) and not frame.single_sided
+            if peel:
+                seen = is_seen_already(entry_key, near[p], frame.rank, 0, behind_rank[p], behind_triangle[p])
+                entry_counts = entry_counts and not seen
+                seen = is_seen_already(exit_key, near[p], frame.rank, 0, behind_rank[p], behind_triangle[p])
+                exit_counts = exit_counts and not seen
             key = wp.where(entry_counts, entry_key, exit_key)
             hit = entries[p] <= exits[p] and (entry_counts or exit_counts)
             wins = hit and (key > best[p] or (key == best[p] and frame.rank < rank[p]))

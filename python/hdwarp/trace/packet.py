@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import warp as wp
 
 from hdwarp.launch import LANE_OPTIONS, launch
-from hdwarp.tables.structs import MESH, InstanceColumns, MeshColumns, TopLevel, ViewRow, Visibility, vec16f
+from hdwarp.tables.structs import MESH, ClipPlane, InstanceColumns, MeshColumns, Peel, TopLevel, ViewRow, Visibility, vec16f
 from hdwarp.trace.instances import NO_CHILD, ObjectFrame, trace_mesh, trace_shape
+from hdwarp.trace.layers import look_behind
 from hdwarp.trace.nodes import STACK, push_children
-from hdwarp.trace.pixels import depth_of, lowest, nearest_depth, start_pixels, store, vec16i
+from hdwarp.trace.pixels import cut_pixels, depth_of, lowest, nearest_depth, nearest_left, start_pixels, store, vec16i
 from hdwarp.trace.rays import TILE_HEIGHT, TILE_WIDTH, Frustum, frustum_of, object_rays, place_exactly, screen_of, tile_origin, world_rays
 from hdwarp.trace.shapes import MISS
 
@@ -39,9 +40,10 @@ def find_view(views: wp.array[ViewRow], view_count: wp.int32, tile: wp.int32) ->
 
 
 @functools.cache
-def trace_kernel(kinds: SceneKinds, affine: bool) -> wp.Kernel:
-    """The kernel for scenes of these kinds; ``affine``: orthographic views may be among the views."""
-    HAS_MESH, HAS_SHAPES, AFFINE = kinds.mesh, kinds.shapes, affine
+def trace_kernel(kinds: SceneKinds, affine: bool, peel: bool = False) -> wp.Kernel:
+    """The kernel for scenes of these kinds; ``affine``: orthographic views may be among the views; ``peel``: it looks behind what marked
+    pixels see."""
+    HAS_MESH, HAS_SHAPES, AFFINE, PEEL = kinds.mesh, kinds.shapes, affine, peel
 
     @wp.kernel(enable_backward=False, module="unique", module_options=LANE_OPTIONS)
     def trace_tiles(
@@ -53,11 +55,16 @@ def trace_kernel(kinds: SceneKinds, affine: bool) -> wp.Kernel:
         meshes: MeshColumns,
         instances: InstanceColumns,
         top: TopLevel,
+        planes: wp.array[ClipPlane],
+        marked: Peel,
         out: Visibility,
     ):
         job = first + wp.tid() * step
         if job >= count:
             return
+        if PEEL:
+            if marked.tiles[job] == 0:
+                return
         view = views[find_view(views, view_count, job)]
         tile = job - view.first_tile
         if view.masked != 0 or tile < 0 or tile >= view.tiles_x * view.tiles_y:
@@ -76,8 +83,22 @@ def trace_kernel(kinds: SceneKinds, affine: bool) -> wp.Kernel:
         stack = wp.zeros(shape=(STACK,), dtype=wp.int32)
         stack_depth = wp.zeros(shape=(STACK,), dtype=wp.float32)
         start_pixels(view, rays, tile_x, tile_y, near_keys, keys, slots, owners, ranks)
-        key_floor = lowest(keys)
         near = nearest_depth(view)
+        if view.plane_count > 0:
+            cut_pixels(view, planes, tile_x, tile_y, near_keys, keys)
+            near = wp.max(near, nearest_left(near_keys, orthographic))
+        if PEEL:
+            behind_ranks = wp.zeros(shape=(8,), dtype=vec16i)
+            behind_triangles = wp.zeros(shape=(8,), dtype=vec16i)
+            seen = wp.zeros(shape=(8,), dtype=vec16f)
+            look_behind(
+                view, tile, marked, meshes, instances, out, mine, seen, near_keys, keys, slots, owners, behind_ranks, behind_triangles
+            )
+            near = wp.max(near, nearest_left(near_keys, orthographic))
+        else:
+            behind_ranks = ranks  # not read
+            behind_triangles = ranks
+        key_floor = lowest(keys)
         far = depth_of(key_floor, orthographic)
 
         for which in range(2):  # the tree of the view's own world, then the global one
@@ -133,10 +154,26 @@ def trace_kernel(kinds: SceneKinds, affine: bool) -> wp.Kernel:
                                     ranks,
                                     mine,
                                     key_floor,
+                                    PEEL,
+                                    behind_ranks,
+                                    behind_triangles,
                                 )
                         if HAS_SHAPES:
                             if kind > MESH:
-                                key_floor = trace_shape(kind, frame, AFFINE, orthographic, near_keys, keys, slots, owners, ranks)
+                                key_floor = trace_shape(
+                                    kind,
+                                    frame,
+                                    AFFINE,
+                                    orthographic,
+                                    near_keys,
+                                    keys,
+                                    slots,
+                                    owners,
+                                    ranks,
+                                    PEEL,
+                                    behind_ranks,
+                                    behind_triangles,
+                                )
                         far = depth_of(key_floor, orthographic)
         store(view, tile, keys, slots, owners, out)
 
@@ -154,14 +191,19 @@ def trace(
     *,
     kinds: SceneKinds,
     affine: bool,
+    planes: wp.array | None = None,
+    peel: Peel | None = None,
     device: wp.Device | str,
 ) -> None:
     """Fill the visibility record of all views that are not masked.
 
     ``views``: (view_count,) ViewRow, in the order of their ``first_tile``. ``tile_count_total``: tiles of all views, masked ones
     included. ``kinds``: at least the kinds of geometry in the trees. ``affine``: whether any view is orthographic.
+    ``planes``: the ClipPlane rows of the views, where views have any. ``peel``: instead of what pixels see, find the next surface behind
+    what the record holds, at the pixels marked; all others are left as they are. Surfaces on a ray come in the order of (key, rank,
+    triangle), each once. Device work only; tiles without a mark return at once.
     The clip range includes both ends, with 1e-6 of relative slack. Ranks of the instances that one view sees must differ.
     The key of a miss means nothing.
     """
-    inputs = [views, view_count, meshes, instances, top]
-    launch(trace_kernel(kinds, affine), tile_count_total, inputs, [visibility], device=device, grain=4)
+    inputs = [views, view_count, meshes, instances, top, planes, Peel() if peel is None else peel]
+    launch(trace_kernel(kinds, affine, peel is not None), tile_count_total, inputs, [visibility], device=device, grain=4)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warp as wp
 
-from hdwarp.tables.structs import ViewRow, Visibility, vec16f
+from hdwarp.tables.structs import ClipPlane, ViewRow, Visibility, vec16f
 from hdwarp.trace.rays import TILE_HEIGHT, TILE_WIDTH, TileRays, ray_direction
 
 vec16i = wp.types.vector(length=16, dtype=wp.int32)
@@ -78,6 +78,41 @@ def start_pixels(
 
 
 @wp.func
+def cut_pixels(
+    view: ViewRow,
+    planes: wp.array[ClipPlane],
+    tile_x: wp.int32,
+    tile_y: wp.int32,
+    near_keys: wp.array[vec16f],
+    keys: wp.array[vec16f],
+):
+    """Narrow every pixel's clip range to what the view's clip planes leave of its ray: offset + t rate >= 0 is linear in the key too."""
+    orthographic = view.orthographic != 0
+    for i in range(view.plane_count):
+        plane = planes[view.first_plane + i]
+        x, y = wp.float64(tile_x), wp.float64(tile_y)
+        offset = wp.float32(plane.offset[0] + plane.offset[1] * x + plane.offset[2] * y)
+        offset_dx, offset_dy = wp.float32(plane.offset[1]), wp.float32(plane.offset[2])
+        rate = wp.float32(plane.rate[0] + plane.rate[1] * x + plane.rate[2] * y)
+        rate_dx, rate_dy = wp.float32(plane.rate[1]), wp.float32(plane.rate[2])
+        for block in range(BLOCKS):
+            left, top = float((block % BLOCKS_X) * 4), float((block // BLOCKS_X) * 4)
+            nears = near_keys[block]
+            fars = keys[block]
+            for p in range(16):
+                column, line = left + float(p & 3), top + float(p >> 2)
+                here, along = offset + offset_dx * column + offset_dy * line, rate + rate_dx * column + rate_dy * line
+                a, b = wp.where(orthographic, -along, here), wp.where(orthographic, here, along)  # kept: a key + b >= 0
+                bound = -b / a
+                slack = CLIP_SLACK * wp.abs(bound)
+                nears[p] = wp.where(a < 0.0 and bound + slack < nears[p], bound + slack, nears[p])
+                fars[p] = wp.where(a > 0.0 and bound - slack > fars[p], bound - slack, fars[p])
+                fars[p] = wp.where(a == 0.0 and b < 0.0, wp.inf, fars[p])
+            near_keys[block] = nears
+            keys[block] = fars
+
+
+@wp.func
 def lowest(keys: wp.array[vec16f]) -> wp.float32:
     """The lowest key of the tile: where it sees farthest."""
     low = keys[0]
@@ -91,6 +126,21 @@ def lowest(keys: wp.array[vec16f]) -> wp.float32:
         low[p] = wp.where(low[p + 4] < low[p], low[p + 4], low[p])
     a, b = wp.min(low[0], low[1]), wp.min(low[2], low[3])
     return wp.min(a, b)
+
+
+@wp.func
+def nearest_left(near_keys: wp.array[vec16f], orthographic: wp.bool) -> wp.float32:
+    """t before which nothing can be seen, by the near end that is left to every pixel."""
+    high = near_keys[0]
+    for block in range(1, BLOCKS):
+        other = near_keys[block]
+        for p in range(16):
+            high[p] = wp.where(other[p] > high[p], other[p], high[p])
+    key = high[0]
+    for p in range(1, 16):
+        key = wp.where(high[p] > key, high[p], key)
+    t = wp.where(orthographic, -key, wp.where(key > 0.0, 1.0 / key, wp.inf))
+    return t - DEPTH_SLACK * wp.abs(t)
 
 
 @wp.func

@@ -10,6 +10,7 @@ from __future__ import annotations
 import warp as wp
 
 from hdwarp.tables.structs import vec16f
+from hdwarp.trace.layers import is_seen_already
 from hdwarp.trace.pixels import BLOCKS_X, vec16i
 from hdwarp.trace.rays import LAST_X, LAST_Y, Screen, TileRays
 
@@ -92,9 +93,14 @@ def cover(
     key: wp.vec3f,
     box: wp.vec4i,
     slot: wp.int32,
+    rank: wp.int32,
+    triangle: wp.int32,
     near_keys: wp.array[vec16f],
     keys: wp.array[vec16f],
     slots: wp.array[vec16i],
+    peel: wp.bool,
+    behind_ranks: wp.array[vec16i],
+    behind_triangles: wp.array[vec16i],
 ) -> wp.bool:
     """Let a triangle win the pixels of the tile where it is the nearest. ``box``: pixels it may cover, x from, x to, y from, y to.
     True if anywhere it is as near as what is there: a tie for `settle`."""
@@ -108,8 +114,12 @@ def cover(
             old_slots = slots[block]
             new_keys = vec16f()
             new_slots = vec16i()
+            behind_rank = behind_ranks[block]
+            behind_triangle = behind_triangles[block]
             for p in range(16):
                 k = candidate(f, g, h, key, near[p], left + float(p & 3), top + float(p >> 2))
+                if peel:
+                    k = wp.where(is_seen_already(k, near[p], rank, triangle, behind_rank[p], behind_triangle[p]), NO_KEY, k)
                 best = old_keys[p]
                 tied = ties[p]
                 old_slot = old_slots[p]
@@ -137,6 +147,9 @@ def settle(
     keys: wp.array[vec16f],
     slots: wp.array[vec16i],
     ranks: wp.array[vec16i],
+    peel: wp.bool,
+    behind_ranks: wp.array[vec16i],
+    behind_triangles: wp.array[vec16i],
 ):
     """Where a triangle is exactly as near as what is there, the lower instance rank wins, then the lower triangle; rarely needed.
     ``slots`` are those of the triangle's own instance, -1 where another one, of ``ranks``, or none is seen."""
@@ -146,8 +159,13 @@ def settle(
         best = keys[block]
         seen = slots[block]
         other = ranks[block]
+        behind_rank = behind_ranks[block]
+        behind_triangle = behind_triangles[block]
         for p in range(16):
-            if candidate(f, g, h, key, near[p], left + float(p & 3), top + float(p >> 2)) == best[p]:
+            k = candidate(f, g, h, key, near[p], left + float(p & 3), top + float(p >> 2))
+            if peel:
+                k = wp.where(is_seen_already(k, near[p], rank, slot_triangle[slot], behind_rank[p], behind_triangle[p]), NO_KEY, k)
+            if k == best[p]:
                 wins = rank < other[p]
                 if seen[p] >= 0:
                     wins = slot_triangle[slot] < slot_triangle[seen[p]]
@@ -172,6 +190,9 @@ def trace_leaf(
     keys: wp.array[vec16f],
     slots: wp.array[vec16i],
     ranks: wp.array[vec16i],
+    peel: wp.bool,
+    behind_ranks: wp.array[vec16i],
+    behind_triangles: wp.array[vec16i],
 ) -> wp.bool:
     """The triangles of a leaf against the tile: 16 are set up and most of them dismissed side by side, what remains is drawn one by one.
     False if no pixel can have changed."""
@@ -262,7 +283,10 @@ def trace_leaf(
             key = wp.vec3f(k0[lane], k1[lane], k2[lane])
             box = wp.vec4i(from_x[lane], to_x[lane], from_y[lane], to_y[lane])
             slot = 16 * leaf + lane
-            if cover(f, g, h, key, box, slot, near_keys, keys, slots):
-                settle(f, g, h, key, slot, rank, slot_triangle, near_keys, keys, slots, ranks)
+            triangle = wp.int32(0)
+            if peel:
+                triangle = slot_triangle[slot]
+            if cover(f, g, h, key, box, slot, rank, triangle, near_keys, keys, slots, peel, behind_ranks, behind_triangles):
+                settle(f, g, h, key, slot, rank, slot_triangle, near_keys, keys, slots, ranks, peel, behind_ranks, behind_triangles)
             changed = True
     return changed

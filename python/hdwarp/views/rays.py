@@ -8,6 +8,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from hdwarp.stage.columns import Camera
+    from hdwarp.stage.spec import ImageSpec
 
 
 class RayCoefficients(NamedTuple):
@@ -24,6 +25,20 @@ class RayCoefficients(NamedTuple):
     right: np.ndarray
     up: np.ndarray
     back: np.ndarray
+
+    def of_window(self, image: ImageSpec) -> np.ndarray:
+        """(6, 3): origin, origin_dx, origin_dy, direction, direction_dx, direction_dy, counted from the data window's first pixel."""
+        x, y = image.x0, image.y0
+        return np.stack(
+            [
+                self.origin + self.origin_dx * x + self.origin_dy * y,
+                self.origin_dx,
+                self.origin_dy,
+                self.direction + self.direction_dx * x + self.direction_dy * y,
+                self.direction_dx,
+                self.direction_dy,
+            ]
+        )
 
     def rays(self, pixels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(origins, directions), each (..., 3), for positions (..., 2) in pixels of the full image; pixel (0, 0) has its centre at 0.5."""

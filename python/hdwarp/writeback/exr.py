@@ -237,6 +237,7 @@ def _shared_header(frame: Frame) -> dict[str, object]:
         header["hdwarp/distortion"] = json.dumps([model, [float(value) for value in coefficients]])
     if not np.array_equal(frame.axes, np.eye(3)):
         header["hdwarp/axes"] = np.array(frame.axes, np.float64, order="C")
+    header["hdwarp/ray_coefficients"] = json.dumps(np.asarray(frame.ray_coefficients, np.float64).tolist())  # exact: 17 digits where needed
     if frame.K is not None:
         header["hdwarp/K"] = np.array(frame.K, np.float64, order="C")
         header |= _projection(frame)

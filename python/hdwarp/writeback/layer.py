@@ -28,7 +28,7 @@ from pxr import Gf, Sdf, Tf, Vt
 
 import hdwarp
 from hdwarp.errors import ArgumentError, OutputError
-from hdwarp.writeback.atomic import replacing
+from hdwarp.writeback.atomic import check_target, replacing
 from hdwarp.writeback.names import short_names
 
 if TYPE_CHECKING:
@@ -59,6 +59,12 @@ _ATTRIBUTES = {
     "clippingRange": ("float2", True, "metres"),
     "origin": ("double3", True, "metres; the position AOV is relative to it"),
     "axes": ("matrix3d", True, "row vectors; what a scaled or mirrored camera does to directions before worldFromCamera"),
+    "rayCoefficients": (
+        "double[]",
+        True,
+        "six rows of three, metres: origin, origin_dx, origin_dy, direction, direction_dx, direction_dy; the ray of pixel (x, y) starts at "
+        "origin + x origin_dx + y origin_dy, and t along direction + x direction_dx + y direction_dy is distance_to_image_plane",
+    ),
     "lens": ("token", True, ""),
     "distortionModel": ("token", True, ""),
     "distortionCoefficients": ("double[]", True, "in OpenCV's order"),
@@ -102,6 +108,7 @@ def record(frame: Frame, outputs: Files = None) -> FrameRecord:
         "clippingRange": _floats(frame.clipping_range),
         "origin": _floats(frame.origin),
         "axes": None if np.array_equal(frame.axes, np.eye(3)) else _floats(np.asarray(frame.axes).T),
+        "rayCoefficients": _floats(frame.ray_coefficients),
         "lens": str(frame.lens),
         "distortionModel": model,
         "distortionCoefficients": None if coefficients is None else _floats(coefficients),
@@ -112,6 +119,17 @@ def record(frame: Frame, outputs: Files = None) -> FrameRecord:
         "bodyPaths": tuple(str(path) for path in frame.body_paths),
     }
     return FrameRecord(str(frame.stage), str(frame.product or ""), str(frame.camera or ""), frame.time, files, values)
+
+
+def _check_suffix(path: str | os.PathLike[str]) -> None:
+    if Path(path).suffix.lower() not in _SUFFIXES:
+        raise ArgumentError(f"results layer '{os.fspath(path)}' needs the suffix {', '.join(_SUFFIXES)}")
+
+
+def check_layer_target(path: str | os.PathLike[str], *, overwrite: bool) -> None:
+    """Raise what writing the layer would raise, as far as one can tell before rendering."""
+    _check_suffix(path)
+    check_target(path, overwrite=overwrite)
 
 
 def frame_to_layer(
@@ -142,8 +160,7 @@ def write_results(
         raise ArgumentError(
             f"results layer '{os.fspath(path)}': it opens over one stage and was given {found}; write a layer for each stage"
         )
-    if Path(path).suffix.lower() not in _SUFFIXES:
-        raise ArgumentError(f"results layer '{os.fspath(path)}' needs the suffix {', '.join(_SUFFIXES)}")
+    _check_suffix(path)
     target = Path(os.path.realpath(path))
     source = Sdf.Layer.FindOrOpen(stages[0])
     if source is not None and source.realPath and os.path.realpath(source.realPath) == str(target):

@@ -1,7 +1,8 @@
 """writeback.npz: a frame as NumPy arrays in one archive. Reads a frame, knows no USD.
 
 Keys: every AOV by its name; `vars` (n, 2) of text, the var and AOV names in output order (an array that a var only renames is stored
-once; `read_npz` gives it under both); `world_from_camera` (4, 4), `origin` (3,), `axes` (3, 3), `clipping_range` (2,) in metres;
+once; `read_npz` gives it under both); `world_from_camera` (4, 4), `origin` (3,), `axes` (3, 3), `clipping_range` (2,) in metres,
+`ray_coefficients` (6, 3) as `Frame.ray_coefficients` explains: with a depth plane they give points for any camera, one without K too;
 `data_window` (4,), `image_size` (2,); `prim_paths`, `material_paths`, `body_paths` (text, may be empty); `camera`, `product`, `stage`,
 `lens`, `units` (n, 2: AOV, unit), `software` (text). Absent where there is none: `K` (3, 3), `time`, `distortion_model` and
 `distortion_coefficients`. Nothing is pickled: `np.load(path)` reads all of it.
@@ -60,7 +61,7 @@ def arrays(frame: Frame) -> dict[str, np.ndarray]:
     units = [(name, unit) for name in entries if (unit := meta.unit_and_meaning(name)[0])]
     entries["vars"] = _text([(var, aov) for var, aov, _ in frame.vars], columns=2)
     entries["units"] = _text(units, columns=2)
-    for name in ("world_from_camera", "origin", "axes", "clipping_range"):
+    for name in ("world_from_camera", "origin", "axes", "clipping_range", "ray_coefficients"):
         entries[name] = np.asarray(getattr(frame, name), np.float64)
     for name in ("data_window", "image_size"):
         entries[name] = np.asarray(getattr(frame, name), np.int32)
