@@ -122,6 +122,36 @@ def test_clear_values(stage):
         hdwarp.render(stage, "/World/camera", clear={"normal": 0}, device="cpu")
 
 
+def test_clear_values_make_no_hits(stage):
+    """0 for "no return" is robotics' habit: a miss stays a miss for points() and prim_path()."""
+    for aovs, cleared in ((["distance_to_image_plane"], 0), (["position"], 0), (["distance_to_camera", "primId"], 7)):
+        plain = hdwarp.render(stage, "/World/camera", aovs=aovs, device="cpu").points()
+        frame = hdwarp.render(stage, "/World/camera", aovs=aovs, clear=dict.fromkeys(aovs, cleared), device="cpu")
+        np.testing.assert_array_equal(frame.points(), plain)
+    frame = hdwarp.render(stage, "/World/camera", aovs=["primId", "instanceId"], clear={"primId": 99}, device="cpu")
+    assert frame.prim_path(0, 0) is None and frame.instance_ids(0, 0) == ()
+    assert frame.prim_path(15, 20) == "/World/ball"
+
+
+@pytest.mark.parametrize("far", [1e5, 1e6, 1e8])
+def test_the_default_view_frames_what_is_far_from_the_origin(far):
+    stage = Usd.Stage.CreateInMemory()
+    UsdGeom.Cube.Define(stage, "/cube").AddTranslateOp().Set(Gf.Vec3d(far, -far, far))
+    frame = hdwarp.render(stage, resolution=(64, 48), aovs=["primId"], device="cpu")
+    assert (frame["primId"] == 0).mean() > 0.1
+
+
+def test_a_camera_by_name_takes_the_size_of_its_product_but_neither_window_nor_vars(stage):
+    author.add_product(stage, "/Render/crop", "/World/camera", (40, 30), aovs=["primId"], data_window=(0.25, 0.25, 0.75, 0.75), name="crop")
+    for prim in stage.Traverse():
+        if prim.GetTypeName() == "RenderProduct" and prim.GetName() != "crop":
+            prim.SetActive(False)
+    frame = hdwarp.render(stage, "/World/camera", device="cpu")
+    assert (frame.width, frame.height, list(frame.aovs)) == (40, 30, ["color"])
+    cropped = hdwarp.render(stage, "/Render/crop", device="cpu")
+    assert (cropped.width, cropped.height, list(cropped.aovs)) == (20, 15, ["primId"])
+
+
 def test_what_later_versions_do_is_refused_by_name(stage):
     for options, word in (
         ({"truth": True}, "truth"),

@@ -15,6 +15,7 @@ import pytest
 import hdwarp
 from hdwarp.aovs.registry import AOVS
 from hdwarp.delegate.render_settings import DESCRIPTORS
+from hdwarp.stage.shapes import SHAPE_TYPES
 
 PLUGIN = Path(hdwarp.plugin_path())
 
@@ -55,7 +56,7 @@ def test_plugin_and_schemas_are_found_without_importing_hdwarp(found):
 
 def test_supported_prim_types_are_told(found):
     renderer = found["renderer"]
-    assert renderer["supportedRprimTypes"] == ["mesh", "sphere", "cube"]
+    assert renderer["supportedRprimTypes"] == ["mesh", *(name.lower() for name in SHAPE_TYPES)]  # Hydra's names
     assert renderer["supportedSprimTypes"] == ["camera", "material"]
     assert renderer["supportedBprimTypes"] == ["renderBuffer"]
 

@@ -89,5 +89,6 @@ class Diagnostics:
         """``strict``: raise StageError for the first diagnostic of severity error, if any."""
         errors = [item for item in self._items if item.severity is Severity.ERROR]
         if errors:
-            more = f" (and {len(errors) - 1} more errors)" if len(errors) > 1 else ""
+            rest = len(errors) - 1
+            more = f" (and {rest} more error{'s' if rest > 1 else ''})" if rest else ""
             raise StageError(errors[0].path, errors[0].message + more)

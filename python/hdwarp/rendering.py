@@ -13,7 +13,7 @@ from hdwarp.aovs.registry import aov_spec, primvar_name
 from hdwarp.batch.shots import Shot, ShotVar, note_camera, plan_shot
 from hdwarp.delegate.render_pass import RenderPass, array_type
 from hdwarp.delegate.render_settings import RenderSettings
-from hdwarp.errors import ArgumentError, Diagnostics, NotSupported, StageError
+from hdwarp.errors import ArgumentError, Diagnostics, Error, NotSupported, StageError
 from hdwarp.frame import Frame
 from hdwarp.scene import DEFAULT_CAMERA, Scene, check_purposes
 from hdwarp.stage.open import open_stage, resolve_time
@@ -56,6 +56,8 @@ def render(
         raise NotSupported("render(truth=True): ground-truth objects and labels are not supported yet")
     diagnostics = Diagnostics()
     stage = open_stage(stage_or_path, diagnostics=diagnostics)
+    if settings is not None and not isinstance(settings, str | RenderSettings):
+        raise ArgumentError(f"settings={settings!r}: expected the path of a RenderSettings prim, or hdwarp.RenderSettings(...)")
     settings_path = settings if isinstance(settings, str) else None
     shot = plan_shot(
         stage,
@@ -69,7 +71,8 @@ def render(
     )
     if strict:
         diagnostics.raise_errors()
-    scene = Scene(stage, device=device, time=time, purposes=shot.purposes, complexity=complexity, strict=strict)
+    read = {"purposes": shot.purposes, "material_purposes": shot.material_purposes, "complexity": complexity}
+    scene = Scene(stage, device=device, time=time, strict=strict, **read)
     how = settings if isinstance(settings, RenderSettings) else RenderSettings()
     return render_shot(scene, shot, samples=samples, settings=how, clear=clear, diagnostics=diagnostics)
 
@@ -84,12 +87,23 @@ def render_shot(
     diagnostics: Diagnostics | None = None,
 ) -> Frame:
     """One shot of an open scene. ``diagnostics``: what planning found; the scene's own are added."""
+    if clear is not None and not isinstance(clear, Mapping):
+        raise ArgumentError(f"clear={clear!r}: expected a dictionary of AOV name -> value")
     frame, shot, row = _frame_without_planes(scene, shot, dict(clear or {}), diagnostics if diagnostics is not None else Diagnostics())
     tables, image = scene.tables, shot.image
-    views = ViewTable([View(row, 0, image)], scene_unit=1.0 / frame.metres_per_unit, radial=False, device=scene.device)
-    arrays = {name: wp.empty((1, image.height, image.width), dtype=array_type(tables, name), device=scene.device) for name in shot.aovs}
-    RenderPass(tables, views, shot.aovs, samples=samples, settings=settings).execute(scene.state().body_q, arrays, clear=clear)
-    frame.arrays.update({name: array.numpy()[0].copy() for name, array in arrays.items()})
+    shape = (1, image.height, image.width)
+    types = {name: array_type(tables, name) for name in shot.aovs}
+    try:
+        views = ViewTable([View(row, 0, image)], scene_unit=1.0 / frame.metres_per_unit, radial=False, device=scene.device)
+        arrays = {name: wp.empty(shape, dtype=dtype, device=scene.device) for name, dtype in types.items()}
+        RenderPass(tables, views, shot.aovs, samples=samples, settings=settings).execute(scene.state().body_q, arrays, clear=clear)
+        frame.arrays.update({name: array.numpy()[0].copy() for name, array in arrays.items()})
+    except (MemoryError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and "allocate" not in str(error):
+            raise
+        size = sum(wp.types.type_size_in_bytes(dtype) for dtype in types.values()) * image.width * image.height
+        message = f"{len(types)} planes of {image.width}x{image.height} need {size:,} bytes and there is not enough memory"
+        raise Error(f"{message}; lower the resolution, or render fewer planes at a time") from None
     return frame
 
 
@@ -103,6 +117,10 @@ def _frame_without_planes(scene: Scene, shot: Shot, clear: dict[str, object], di
     image = shot.image
     label = shot.camera or scene.frame_default_camera(image.image_width * image.pixel_aspect_ratio / image.image_height)
     diagnostics.extend(scene.diagnostics)
+    if label not in scene.cameras.label and not shot.named:  # nobody asked for this one: another will do, or a framed view
+        diagnostics.warning(label, "default-camera", "the first camera cannot be rendered; using the next, or a framed default view")
+        usable = [path for path in scene.cameras.label if path != DEFAULT_CAMERA]
+        label = usable[0] if usable else scene.frame_default_camera(image.image_width * image.pixel_aspect_ratio / image.image_height)
     if label not in scene.cameras.label:
         reasons = [item.message for item in scene.diagnostics if item.path == label]
         raise StageError(label, reasons[0] if reasons else "the camera cannot be rendered: it is not on the stage at this time")
@@ -112,6 +130,10 @@ def _frame_without_planes(scene: Scene, shot: Shot, clear: dict[str, object], di
     if scene.index.instance_count == 0:
         diagnostics.warning("/", "nothing-drawn", "no prim of the stage is drawn; the picture is empty")
     note_camera(record, diagnostics)
+    if len(scene.lights) and any(name in ("color", "rgba8") for name in shot.aovs):
+        count = len(scene.lights)
+        message = f"{count} light{'s are' if count > 1 else ' is'} not used: lights are not supported yet, a headlight lights the picture"
+        diagnostics.warning(scene.lights.label[0], "lights", message)
     shot = _without_missing_primvars(shot, tables, diagnostics)
     for name in clear:
         if name not in shot.aovs:

@@ -77,12 +77,16 @@ class Scene:
         complexity: str = "low",
         strict: bool = False,
         mask: Sequence[str] | None = None,
+        material_purposes: Sequence[str] = ("full", ""),
     ) -> None:
         """``purposes``: which purposes are drawn, default and render unless given. ``mask``: paths to restrict the stage to.
+        ``material_purposes``: purposes of material bindings, in order of preference; "" is the all-purpose one.
 
         Raises StageError for what is no stage (and, with ``strict``, for the first error found on it), ArgumentError for bad options,
         NotSupported for ``worlds``.
         """
+        if mask is not None and not isinstance(mask, (list, tuple)):
+            raise ArgumentError(f"mask={mask!r}: expected a list of prim paths")
         if worlds is not None:
             raise NotSupported("Scene(worlds=): replicated and authored worlds are not supported yet; leave it out for one world")
         self.device = find_device(device)
@@ -90,7 +94,7 @@ class Scene:
         self._opening = Diagnostics()
         self.stage: Usd.Stage | None = open_stage(stage_or_path, mask=mask, diagnostics=self._opening)
         self.complexity, self.strict = complexity, strict
-        self._mask = mask
+        self._mask, self._material_purposes = mask, tuple(material_purposes)
         self.purposes = check_purposes(purposes)
         self.index = RenderIndex()
         self.tables = SceneTables(self.device)
@@ -158,7 +162,14 @@ class Scene:
         if self.stage is None or not self.stage.GetPseudoRoot().IsValid():
             raise Error("the scene is closed, or its stage has expired; open a new Scene")
         code = self.time_code if time is None and self.time_code is not None else resolve_time(self.stage, time)
-        columns = read_stage(self.stage, code, purposes=self.purposes, complexity=self.complexity, mask=self._mask)
+        columns = read_stage(
+            self.stage,
+            code,
+            purposes=self.purposes,
+            complexity=self.complexity,
+            material_purposes=self._material_purposes,
+            mask=self._mask,
+        )
         if self.strict:
             self._opening.raise_errors()
             columns.diagnostics.raise_errors()

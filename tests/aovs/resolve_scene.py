@@ -328,7 +328,9 @@ class Setup:
             at = row.record + (y - 8 * row.tile_y0) * 16 * row.tiles_x + x - 16 * row.tile_x0
             mesh = np.array([i.mesh for i in self.scene.instances])[hit.instance]
             first = 16 * np.array([*self.scene.leaf_start, 0])[mesh]
-            slot[at] = np.where(hit.seen, np.where(mesh >= 0, first + hit.triangle, 0), -1)
+            with np.errstate(invalid="ignore"):
+                leaving = (hit.normal * hit.direction).sum(-1) > 0
+            slot[at] = np.where(hit.seen, np.where(mesh >= 0, first + hit.triangle, leaving), -1)
             instance[at] = hit.instance
             noise = 1 + 1e-5 * np.sin(np.arange(at.size)).reshape(at.shape)  # the record is only so good
             with np.errstate(all="ignore"):

@@ -177,7 +177,20 @@ def test_usdrecords_spellings(products, tmp_path):
 def test_a_mask_limits_what_is_drawn(stage, tmp_path):
     stage.write_text(stage.read_text() + 'def Sphere "other"\n{\n}\n')
     for mask, count in (("/ball", 1), ("/ball,/other", 2)):
-        run("render", stage, "--camera", "/camera", "--mask", mask, "-o", tmp_path / f"{count}.npz", "--resolution", "8x8", "--device", "cpu")
+        run(
+            "render",
+            stage,
+            "--camera",
+            "/camera",
+            "--mask",
+            mask,
+            "-o",
+            tmp_path / f"{count}.npz",
+            "--resolution",
+            "8x8",
+            "--device",
+            "cpu",
+        )
         with np.load(tmp_path / f"{count}.npz") as planes:
             assert len(planes["prim_paths"]) == count
 
@@ -216,6 +229,73 @@ def test_a_results_layer_opens_over_the_source(products, tmp_path):
     stage = Usd.Stage.Open(str(tmp_path / "results.usda"))
     assert stage.GetPrimAtPath("/ball") and stage.GetPrimAtPath("/Render/first")
     assert not stage.GetCompositionErrors()
+
+
+def test_a_results_layer_holds_what_resume_kept(products, tmp_path):
+    from pxr import Usd
+
+    arguments = ["render", products, "-o", tmp_path / "{product}.exr", "--device", "cpu"]
+    run(*arguments)
+    (tmp_path / "second.exr").unlink()
+    run(*arguments, "--resume", "--results", tmp_path / "results.usda")
+    stage = Usd.Stage.Open(str(tmp_path / "results.usda"))
+    for product in ("/Render/first", "/Render/second"):
+        assert stage.GetPrimAtPath(product).GetAttribute("hdwarp:K").Get()
+    run(*arguments, "--resume", "--results", tmp_path / "results.txt", code=2)
+
+
+def test_a_results_layer_never_replaces_a_layer_of_the_stage(products, tmp_path, capsys):
+    (tmp_path / "sub.usda").write_text(products.read_text())
+    top = tmp_path / "top.usda"
+    top.write_text("#usda 1.0\n(\n    subLayers = [@sub.usda@]\n)\n")
+    before = (tmp_path / "sub.usda").read_bytes()
+    for target in ("sub.usda", "top.usda"):
+        run("render", top, "-o", tmp_path / "{product}.npz", "--results", tmp_path / target, "--overwrite", "--device", "cpu", code=2)
+    assert (tmp_path / "sub.usda").read_bytes() == before and not list(tmp_path.glob("*.npz"))
+    assert "a layer of the stage itself" in capsys.readouterr().err
+
+
+def test_a_first_camera_that_is_broken_gives_way_to_the_next(stage, tmp_path):
+    stage.write_text(
+        stage.read_text().replace('def Camera "camera"', 'def Camera "broken"\n{\n    float focalLength = 0\n}\ndef Camera "camera"')
+    )
+    run("render", stage, "-o", tmp_path / "a.npz", "--resolution", "8x6", "--device", "cpu")
+    with np.load(tmp_path / "a.npz") as planes:
+        assert str(planes["camera"]) == "/camera"
+    run("render", stage, "--camera", "/broken", "-o", tmp_path / "b.npz", "--device", "cpu", code=1)
+
+
+def test_json_also_when_nothing_could_be_done(stage, tmp_path, capsys):
+    for arguments in (["render", "nope.usda"], ["render", stage, "-o", "a.bmp"], ["render", stage, "--camera", "/nope"]):
+        assert main([*map(str, arguments), "--json", "--device", "cpu"]) in (1, 2)
+        report = json.loads(capsys.readouterr().out)
+        assert report["outputs"] == [] and len(report["failed"]) == 1
+
+
+def test_a_plane_that_could_not_be_made_shows_in_the_exit_code(products, tmp_path, capsys):
+    products.write_text(products.read_text().replace('sourceName = "color"', 'sourceName = "nonsense"'))
+    run("render", products, "--product", "/Render/first", "-o", tmp_path / "a.npz", "--device", "cpu", code=3)
+    assert "/Render/colour" in capsys.readouterr().err
+
+
+def test_an_unknown_purpose_on_the_settings_is_named_and_ignored(products, tmp_path, capsys):
+    products.write_text(
+        products.read_text().replace(
+            "rel camera = </camera>", 'rel camera = </camera>\nuniform token[] includedPurposes = ["default", "foo"]'
+        )
+    )
+    run("render", products, "-o", tmp_path / "{product}.npz", "--device", "cpu")
+    said = capsys.readouterr().err
+    assert "/Render/settings" in said and "'foo'" in said
+
+
+def test_image_width_keeps_the_products_window(products, tmp_path):
+    products.write_text(
+        products.read_text().replace("resolution = (16, 12)", "resolution = (16, 12)\nuniform float4 dataWindowNDC = (0, 0, 0.5, 1)")
+    )
+    run("render", products, "--product", "/Render/second", "-w", "64", "-o", tmp_path / "a.npz", "--device", "cpu")
+    with np.load(tmp_path / "a.npz") as planes:
+        assert planes["color"].shape == (48, 32, 4)
 
 
 def test_inspect_prints_cameras_products_and_counts(products, capsys):

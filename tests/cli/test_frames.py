@@ -25,7 +25,7 @@ def test_specifications(text, frames):
     assert parse_frames(text) == pytest.approx(frames)
 
 
-@pytest.mark.parametrize("text", ["", "a", "1:", "1:5x0", "1:5x-1", "1-5", "0:1e9"])
+@pytest.mark.parametrize("text", ["", "a", "1:", "1:5x0", "1:5x-1", "1-5", "0:1e9", "1e999", "1:1e999", "1:1e300x1e-10", "1:2x1e-320"])
 def test_what_cannot_be_read_is_shown(text):
     with pytest.raises(ArgumentError, match="--frames"):
         parse_frames(text)

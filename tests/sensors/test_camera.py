@@ -157,6 +157,30 @@ def test_the_sensor_says_when_it_must_be_bound_again(scene, stage):
     sensor.update(None, sensor.allocate([PLANE]))
 
 
+def test_moving_cameras_and_lens_edits_need_no_rebind(scene, stage):
+    """Only which cameras there are matters: a pose or a lens edited on the stage takes effect at the next update."""
+    sensor = hdwarp.SensorCamera(scene, cameras="/World/overview", resolution=(9, 9))
+    out = sensor.allocate([PLANE])
+    sensor.update(None, out)
+    overview = UsdGeom.Camera(stage.GetPrimAtPath("/World/overview"))
+    overview.AddTranslateOp().Set(Gf.Vec3d(0, 5, 1))
+    scene.sync()
+    sensor.update(None, out)
+    assert out[PLANE].numpy()[0, 4, 4] == pytest.approx(11.0)
+    overview.GetFocalLengthAttr().Set(500.0)
+    scene.sync()
+    sensor.update(None, out)
+    assert out[PLANE].numpy()[0, 4, 4] == pytest.approx(11.0)
+
+
+def test_a_closed_scene_is_named(scene):
+    sensor = hdwarp.SensorCamera(scene, cameras="*", resolution=(8, 8))
+    out = sensor.allocate([PLANE])
+    scene.close()
+    with pytest.raises(Error, match="closed"):
+        sensor.update(None, out)
+
+
 def test_geometry_edits_need_no_rebind(scene, stage):
     sensor = hdwarp.SensorCamera(scene, cameras="/World/overview", resolution=(9, 9))
     out = sensor.allocate([PLANE])

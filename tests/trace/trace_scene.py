@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
+import sys
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import warp as wp
@@ -12,7 +15,10 @@ import warp as wp
 from hdwarp.tables import bvh, structs
 from hdwarp.trace import SceneKinds, trace
 
-MESH, SPHERE, CUBE = 0, 1, 2
+MESH, SPHERE, CUBE, CONE, CAPSULE, PLANE = range(6)
+_spec = importlib.util.spec_from_file_location("hdwarp_test_shape_forms", Path(__file__).parents[1] / "shape_forms.py")
+forms = sys.modules[_spec.name] = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(forms)
 
 
 # Cameras.
@@ -104,6 +110,15 @@ class Instance:
     mesh: int = 0
     single_sided: bool = False
     rank: int | None = None  # None: the row
+    shape: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 0.0)
+
+    def surfaces(self) -> list:
+        low, high, half, _ = self.shape
+        if self.kind in (SPHERE, CUBE):
+            return forms.surfaces("Sphere" if self.kind == SPHERE else "Cube")
+        if self.kind == PLANE:
+            return [forms.Rectangle((low, high))]
+        return forms.surfaces("Cylinder_1" if self.kind == CONE else "Capsule_1", radiusBottom=low, radiusTop=high, height=2 * half)
 
 
 def bumpy_sphere(n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -140,7 +155,7 @@ def random_affine(rng: np.random.Generator, mirrored: bool) -> np.ndarray:
 class Image:
     """(h, w) arrays of a view's window; misses are -1 and NaN."""
 
-    triangle: np.ndarray  # of its mesh; 0 on shapes
+    triangle: np.ndarray  # of its mesh; on shapes 0 where the ray enters, 1 where it leaves
     instance: np.ndarray
     t: np.ndarray
 
@@ -210,6 +225,7 @@ class Scene:
         columns.translation = self._array(np.array([i.translation for i in rows], float).reshape(-1, 3), wp.vec3d)
         columns.kind = self._array(np.array([i.kind for i in rows], np.int32), wp.int32)
         columns.geometry = self._array(np.array([i.mesh if i.kind == MESH else -1 for i in rows], np.int32), wp.int32)
+        columns.shape = self._array(np.array([i.shape for i in rows], np.float32).reshape(-1, 4), wp.vec4f)
         columns.rank = self._array(np.array([k if i.rank is None else i.rank for k, i in enumerate(rows)], np.int32), wp.int32)
         columns.cull = self._array(np.array([i.single_sided for i in rows], np.int32), wp.int32)
         return columns
@@ -219,6 +235,11 @@ class Scene:
         mesh_lower, mesh_upper = self.bvhs.lower.astype(float), self.bvhs.upper.astype(float)
         for k, i in enumerate(self.instances):
             lo, hi = (mesh_lower[i.mesh], mesh_upper[i.mesh]) if i.kind == MESH else (-np.ones(3), np.ones(3))
+            if i.kind == PLANE and not np.isfinite(i.shape[0]):
+                lower[k], upper[k] = -3e38, 3e38
+                continue
+            if i.kind == CAPSULE:
+                lo, hi = lo - [0, 0, i.shape[2] + 1], hi + [0, 0, i.shape[2] + 1]
             if lo[0] > hi[0]:
                 lower[k], upper[k] = 1e30, -1e30
                 continue
@@ -276,7 +297,7 @@ class Scene:
         return rows, tiles, pixels
 
     def tracer(self, cameras: list[Camera]):
-        """(call, rows, record): ``call()`` traces the views into the record."""
+        """(call, rows, record): ``call()`` traces the views into the record, ``call(peel)`` what lies behind it."""
         rows, tiles, pixels = self.view_rows(cameras)
         record = structs.Visibility()
         record.slot = wp.full(pixels, -7, dtype=wp.int32, device=self.device)
@@ -286,10 +307,9 @@ class Scene:
         top = structs.TopLevel()
         top.nodes, top.children = self.top.nodes, self.top.children
 
-        def call() -> None:
-            trace(
-                views, len(cameras), tiles, self.columns, self.rows, top, record, kinds=self.kinds, affine=self.affine, device=self.device
-            )
+        def call(peel: structs.Peel | None = None) -> None:
+            options = {"kinds": self.kinds, "affine": self.affine, "peel": peel, "device": self.device}
+            trace(views, len(cameras), tiles, self.columns, self.rows, top, record, **options)
 
         return call, rows, record
 
@@ -297,6 +317,25 @@ class Scene:
         call, rows, record = self.tracer(list(cameras))
         with threads(thread_count):
             call()
+        return self.images(cameras, rows, record)
+
+    def layers(self, camera: Camera, count: int, marked: np.ndarray | None = None) -> list[Image]:
+        """What the camera sees, then ``count`` times what lies behind that at the pixels ``marked`` (h, w); all without."""
+        call, rows, record = self.tracer([camera])
+        peel, size = structs.Peel(), len(record.slot)
+        pixels = np.ones(size, np.int32)
+        if marked is not None:
+            pixels.reshape(-1, 16 * rows["tiles_x"][0])[: camera.height, : camera.width] = marked
+        peel.pixels = self._array(pixels, wp.int32)
+        peel.tiles = self._array(np.ones(size // 128, np.int32), wp.int32)
+        call()
+        images = [self.images([camera], rows, record)[0]]
+        for _ in range(count):
+            call(peel)
+            images.append(self.images([camera], rows, record)[0])
+        return images
+
+    def images(self, cameras, rows: np.ndarray, record: structs.Visibility) -> list[Image]:
         arrays = [a.numpy() for a in (record.slot, record.instance, record.key)]
         slot_triangle = self.columns.slot_triangle.numpy()
         images = []
@@ -349,19 +388,11 @@ class Scene:
         inverse = np.linalg.inv(np.asarray(i.linear, np.float32).astype(float))
         o, d = (origin - i.translation) @ inverse.T, direction @ inverse.T
         with np.errstate(divide="ignore", invalid="ignore"):
-            if i.kind == SPHERE:
-                a, b, c = (d * d).sum(-1), (o * d).sum(-1), (o * o).sum(-1) - 1
-                root = b * b - a * c
-                half = np.sqrt(np.maximum(root, 0)) / a
-                yield -b / a - half, np.where(root >= 0, half, -1.0), 0
-                if not i.single_sided:
-                    yield -b / a + half, np.where(root >= 0, half, -1.0), 0
-            elif i.kind == CUBE:
-                u, v = (-1 - o) / d, (1 - o) / d
-                entry, exit = np.minimum(u, v).max(-1), np.maximum(u, v).min(-1)
-                yield entry, exit - entry, 0
-                if not i.single_sided:
-                    yield exit, exit - entry, 0
+            if i.kind != MESH:
+                for crossing in forms.crossings(i.surfaces(), o, d):
+                    entering = (crossing.normal * d).sum(-1) < 0
+                    margin = np.where(~entering, -1.0, crossing.margin) if i.single_sided else crossing.margin
+                    yield crossing.t, margin, np.where(entering, 0, 1)
             else:
                 points, triangles = self.meshes[i.mesh]
                 for number, corners in enumerate(triangles):

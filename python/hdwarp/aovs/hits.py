@@ -15,14 +15,6 @@ def planar_scale(near: wp.float64, far: wp.float64) -> wp.float64:
 
 
 @wp.func
-def nearest_root(entry: wp.float64, leave: wp.float64, seen: wp.float64) -> wp.float64:
-    """The crossing of a closed surface that the record means: the second where the near plane took the first. Where the record is too
-    coarse to tell, the first."""
-    blur = wp.abs(seen) * wp.float64(4.0e-5) + (leave - entry) * wp.float64(1.0e-2)
-    return wp.where(entry >= seen - blur, entry, leave)
-
-
-@wp.func
 def sphere_parameters(p: wp.vec3f) -> wp.vec2f:
     """(s, t) of a point on the unit sphere: longitude / 2 pi from +x towards +y, in [0, 1); latitude / pi, 0 at -z, 1 at +z."""
     s = wp.atan2(p[1], p[0]) * (0.5 / _PI)

@@ -9,7 +9,6 @@ import warp as wp
 from hdwarp.aovs.hits import (
     grazing_hit,
     inside_weights,
-    nearest_root,
     planar_scale,
     reciprocal,
     seen_distance,
@@ -17,7 +16,8 @@ from hdwarp.aovs.hits import (
     triangle_corner,
 )
 from hdwarp.aovs.pixel_runs import NO_INSTANCE, Ray, block_count, lane_options, object_ray, pixel_run, world_ray
-from hdwarp.tables.structs import CUBE, MESH, SPHERE, InstanceColumns, ViewRow
+from hdwarp.aovs.shape_hits import round_distance, round_normal, round_parameters
+from hdwarp.tables.structs import CAPSULE, CONE, CUBE, MESH, PLANE, SPHERE, InstanceColumns, ViewRow
 
 _OUTSIDE = 1.0e-4  # weights below minus this: the exact ray passes the triangle; see `grazing_hit`
 
@@ -210,8 +210,7 @@ def geometry_kernel(lanes: int) -> wp.Kernel:
                     lz = oz[lane] + middle * dz[lane]
                     inside_by = wp.float64(1.0) - (lx * lx + ly * ly + lz * lz)
                     half = wp.sqrt(wp.where(inside_by > wp.float64(0.0), inside_by, wp.float64(0.0)) * per_dd)
-                    recorded = seen_distance(key[lane], view.orthographic)
-                    distance = nearest_root(middle - half, middle + half, recorded)
+                    distance = middle + wp.where(slot[lane] == 0, -half, half)
                     mine = kind[lane] == SPHERE
                     t[lane] = wp.where(mine, distance, t[lane])
                     nx[lane] = wp.where(mine, wp.float32(ox[lane] + distance * dx[lane]), nx[lane])
@@ -235,8 +234,7 @@ def geometry_kernel(lanes: int) -> wp.Kernel:
                     leave = mx + ex
                     leave = wp.where(my + ey < leave, my + ey, leave)
                     leave = wp.where(mz + ez < leave, mz + ez, leave)
-                    recorded = seen_distance(key[lane], view.orthographic)
-                    distance = nearest_root(entry, leave, recorded)
+                    distance = wp.where(slot[lane] == 0, entry, leave)
                     qx = wp.float32(ox[lane] + distance * dx[lane])
                     qy = wp.float32(oy[lane] + distance * dy[lane])
                     qz = wp.float32(oz[lane] + distance * dz[lane])
@@ -254,6 +252,53 @@ def geometry_kernel(lanes: int) -> wp.Kernel:
                     nx[lane] = wp.where(mine, along_x, nx[lane])
                     ny[lane] = wp.where(mine, along_y, ny[lane])
                     nz[lane] = wp.where(mine, along_z, nz[lane])
+
+            if (kinds & ((1 << CONE) | (1 << CAPSULE))) != 0:
+                for lane in range(LANES):
+                    if kind[lane] == CONE or kind[lane] == CAPSULE:
+                        shape = instances.shape[row[lane]]
+                        capsule = kind[lane] == CAPSULE
+                        distance = round_distance(
+                            ox[lane],
+                            oy[lane],
+                            oz[lane],
+                            dx[lane],
+                            dy[lane],
+                            dz[lane],
+                            shape,
+                            capsule,
+                            slot[lane] != 0,
+                            seen_distance(key[lane], view.orthographic),
+                        )
+                        t[lane] = distance
+                        qx = wp.float32(ox[lane] + distance * dx[lane])
+                        qy = wp.float32(oy[lane] + distance * dy[lane])
+                        qz = wp.float32(oz[lane] + distance * dz[lane])
+                        normal = round_normal(qx, qy, qz, shape, capsule)
+                        nx[lane] = normal[0]
+                        ny[lane] = normal[1]
+                        nz[lane] = normal[2]
+                        if out.barycentric:
+                            weights = round_parameters(qx, qy, qz, shape, capsule)
+                            w0[lane] = weights[0]
+                            w1[lane] = weights[1]
+
+            if (kinds & (1 << PLANE)) != 0:
+                for lane in range(LANES):
+                    if kind[lane] == PLANE:
+                        distance = -oz[lane] * reciprocal(dz[lane])
+                        recorded = seen_distance(key[lane], view.orthographic)
+                        if not (distance * recorded > wp.float64(0.0)):  # on the very horizon
+                            distance = recorded
+                        qx = wp.float32(ox[lane] + distance * dx[lane]) * 0.5 + 0.5
+                        qy = wp.float32(oy[lane] + distance * dy[lane]) * 0.5 + 0.5
+                        shape = instances.shape[row[lane]]
+                        t[lane] = distance
+                        nx[lane] = 0.0
+                        ny[lane] = 0.0
+                        nz[lane] = 1.0
+                        w0[lane] = wp.where(wp.isfinite(shape[0]), wp.clamp(qx, 0.0, 1.0), qx)
+                        w1[lane] = wp.where(wp.isfinite(shape[1]), wp.clamp(qy, 0.0, 1.0), qy)
 
             if out.distance_to_image_plane:
                 for lane in range(LANES):

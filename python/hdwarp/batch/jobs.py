@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -58,10 +58,12 @@ def plan_jobs(
             for shot in shots:
                 job = Job(stage, shot, code, frame_number=number)
                 jobs.append(job)
-                whole = Output(identifier, shot.product, shot.camera, "", number, shot.product_name)
+                # A productName may hold a frame number of its own; without a range it is that of the one time rendered.
+                file_number = number if number is not None or code.IsDefault() or code.IsEarliestTime() else code.GetValue()
+                whole = Output(identifier, shot.product, shot.camera, "", file_number, shot.product_name)
                 one_each = holds_one_aov(template_of(out, whole))
                 for var in shot.vars if one_each else [None]:
-                    outputs.append(Output(identifier, shot.product, shot.camera, var.name if var else "", number, shot.product_name))
+                    outputs.append(Output(identifier, shot.product, shot.camera, var.name if var else "", file_number, shot.product_name))
                     owners.append((job, var))
     for path, (job, var) in zip(plan(out, outputs), owners, strict=True):
         job.files.append((Path(path), var))
@@ -81,26 +83,34 @@ def run_jobs(
     mask: Sequence[str] | None = None,
     planned: dict[int, Diagnostics] | None = None,
     records: bool = False,
+    stop: Callable[[], bool] = lambda: False,
 ) -> Iterator[JobResult]:
     """Run the jobs in order, yielding each result as it is there. A job that fails is reported and the rest goes on.
 
     ``mask``: draw only these prims and what is below them. ``planned``: diagnostics of planning by id(stage). ``overwrite`` replaces
     files; ``resume`` keeps those that are complete, whatever made them. ``records``: also describe the jobs whose files are all kept.
+    ``stop``: asked between pictures and files; KeyboardInterrupt is raised when it says so.
     """
     if mask is not None:
         mask = [*mask, *{job.shot.camera for job in jobs if job.shot.camera}]  # cameras are not drawn, but have to be there
-    scenes: dict[tuple[int, tuple[str, ...]], Scene] = {}
+    scenes: dict[tuple, Scene] = {}
 
     def scene_of(job: Job) -> Scene:
-        key = (id(job.stage), job.shot.purposes)
+        shot = job.shot
+        key = (id(job.stage), shot.purposes, shot.material_purposes)
         if key not in scenes:
-            options = {"purposes": job.shot.purposes, "complexity": complexity, "strict": strict, "mask": mask}
-            scenes[key] = Scene(job.stage, device=device, time=job.time, **options)
+            read = {"purposes": shot.purposes, "material_purposes": shot.material_purposes, "complexity": complexity, "mask": mask}
+            scenes[key] = Scene(job.stage, device=device, time=job.time, strict=strict, **read)
         elif scenes[key].time_code != job.time:
             scenes[key].sync(job.time)
         return scenes[key]
 
+    def check_stop() -> None:
+        if stop():
+            raise KeyboardInterrupt
+
     for job in jobs:
+        check_stop()
         missing = [(path, var) for path, var in job.files if not (resume and exists_complete(path))]
         kept = [path for path, _ in job.files if path not in {path for path, _ in missing}]
         if not missing and not records:
@@ -116,6 +126,7 @@ def run_jobs(
             else:
                 frame = describe_shot(scene_of(job), job.shot)
             for path, var in missing:
+                check_stop()
                 write_file(frame, path, var.name if var else None, overwrite=overwrite or resume)
         except Error as error:
             yield JobResult(job, [], kept, str(error), tuple(diagnostics))

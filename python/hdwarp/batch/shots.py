@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from hdwarp.aovs.registry import Conversion, resolve_var
 from hdwarp.errors import ArgumentError, Diagnostics, Severity, StageError
-from hdwarp.stage.open import default_time
+from hdwarp.stage.open import default_time, metres_per_unit
 from hdwarp.stage.render_spec import RenderPrims, find_render_prims
 from hdwarp.stage.selection import DEFAULT_RESOLUTION, camera_aspect, default_product, product_of, settings_products
 from hdwarp.stage.spec import PURPOSES, ImageSpec, RenderProductSpec, RenderSettingsSpec
@@ -43,6 +43,8 @@ class Shot:
     image: ImageSpec
     vars: tuple[ShotVar, ...]
     purposes: tuple[str, ...]
+    material_purposes: tuple[str, ...] = ("full", "")  # UsdRender's materialBindingPurposes, in order
+    named: bool = True  # the camera was asked for by name, or by its product
     product: str = ""  # prim path
     product_name: str = ""
     settings_path: str = ""
@@ -98,8 +100,10 @@ def plan_shot(
     return Shot(
         camera=product.camera,
         image=image,
-        vars=_shot_vars(product, aovs, diagnostics),
+        vars=_shot_vars(product, aovs, metres_per_unit(stage), diagnostics),
         purposes=tuple(purposes) if purposes is not None else _known_purposes(spec, diagnostics),
+        material_purposes=spec.material_binding_purposes,
+        named=bool(camera is not None or product.path),
         product=product.path,
         product_name=product.name,
         settings_path=spec.path,
@@ -163,7 +167,7 @@ def note_camera(camera: Camera, diagnostics: Diagnostics) -> None:
         diagnostics.note(camera.path, "motion-blur", message)
 
 
-def _shot_vars(product: RenderProductSpec, aovs: Sequence[str] | None, diagnostics: Diagnostics) -> tuple[ShotVar, ...]:
+def _shot_vars(product: RenderProductSpec, aovs: Sequence[str] | None, unit: float, diagnostics: Diagnostics) -> tuple[ShotVar, ...]:
     """The planes asked for by name, else the product's vars, else color."""
     if aovs is not None:
         if isinstance(aovs, str):
@@ -181,5 +185,8 @@ def _shot_vars(product: RenderProductSpec, aovs: Sequence[str] | None, diagnosti
         except NotImplementedError as error:
             diagnostics.warning(var.path, "render-var", f"{error}; the var is left out")
             continue
+        if aov == "position" and unit != 1.0:
+            message = f"'{var.source_name}' is rendered as position, in metres; the stage's unit is {unit:g} m"
+            diagnostics.note(var.path, "position-in-metres", message)
         found.append(ShotVar(var.name, aov, conversion, var.data_type, var.path))
     return tuple(found) or (ShotVar("color", "color"),)

@@ -14,6 +14,8 @@ from hdwarp.errors import ArgumentError, Error
 
 _UsageError = typer.BadParameter.__mro__[1]  # click's, which typer brings along under a name of its own in newer versions
 
+_INTERRUPTED = 130  # what typer makes of a KeyboardInterrupt
+
 app = typer.Typer(
     name="hdwarp",
     help="Render the cameras of USD stages: colour, depth, normals, ids, barycentrics. No display, no OpenGL, no GPU needed.",
@@ -55,6 +57,8 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         code = app(args=[argument for argument in arguments if argument != "--debug"], prog_name="hdwarp", standalone_mode=False)
         code = code if isinstance(code, int) else DONE
+        if code == _INTERRUPTED:
+            raise KeyboardInterrupt
     except _UsageError as error:
         if type(error).__name__ == "NoArgsIsHelpError":
             print(error.format_message())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 from hdwarp.errors import ArgumentError
@@ -19,14 +20,16 @@ def parse_frames(text: str) -> list[float]:
             first = float(match["first"])
             last = float(match["last"]) if match["last"] else first
             step = float(match["step"]) if match["step"] else (1.0 if last >= first else -1.0)
+            if not all(math.isfinite(value) for value in (first, last, step)):
+                raise ValueError
         except (TypeError, ValueError):
             raise ArgumentError(f"--frames: cannot read {part!r}; write 7, 1:10 or 101:109x2, joined by commas") from None
         if step == 0.0 or (last - first) * step < 0.0:
             raise ArgumentError(f"--frames: {part!r} goes nowhere: the step {step:g} does not lead from {first:g} to {last:g}")
-        count = int((last - first) / step + 1e-9) + 1
-        if len(frames) + count > _MOST:
+        steps = (last - first) / step + 1e-9
+        if not steps < _MOST or len(frames) + int(steps) + 1 > _MOST:
             raise ArgumentError(f"--frames: {text!r} names more than {_MOST} frames")
-        frames += [first + i * step for i in range(count)]
+        frames += [first + i * step for i in range(int(steps) + 1)]
     return list(dict.fromkeys(frames))
 
 

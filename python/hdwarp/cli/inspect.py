@@ -29,7 +29,7 @@ def inspect(
 
 def inspect_stage(path: str, *, purposes: str | None = None, time: float | None = None) -> tuple[dict, Diagnostics]:
     """(summary as plain data, diagnostics). No device is touched."""
-    from hdwarp.batch.shots import plan_shots
+    from hdwarp.batch.shots import note_camera, plan_shots
     from hdwarp.scene import check_purposes
     from hdwarp.stage.open import open_stage, resolve_time
     from hdwarp.stage.render_spec import find_render_prims
@@ -43,6 +43,10 @@ def inspect_stage(path: str, *, purposes: str | None = None, time: float | None 
     drawn = shots[0].purposes if shots else ("default", "render")
     columns = read_stage(stage, code, purposes=drawn)
     diagnostics.extend(list(columns.diagnostics))
+    used = {shot.camera for shot in shots}
+    for camera in columns.cameras:
+        if camera.path in used:
+            note_camera(camera, diagnostics)
     triangles = [len(mesh.triangle_face) for mesh in columns.meshes]
     instanced = sum(len(gprim.transforms) * triangles[gprim.mesh] for gprim in columns.gprims if gprim.mesh >= 0)
     summary = {

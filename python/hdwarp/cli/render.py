@@ -11,6 +11,7 @@ import typer
 
 from hdwarp.cli.console import DONE, FAILED, SOME_FAILED, print_json, say, show_diagnostics
 from hdwarp.cli.frames import parse_frames, parse_resolution
+from hdwarp.cli.interrupts import Interrupts
 from hdwarp.errors import ArgumentError, Diagnostics, Error, NotSupported, Severity
 
 LEFT_OUT = ("render-product", "product-without-camera", "render-var")  # codes of outputs that were asked for and are not there
@@ -110,40 +111,41 @@ def render(
         "resolution": size,
         "image_width": image_width,
     }
-    if results is not None:
-        check_layer_target(results, overwrite=overwrite or resume)
     planned: dict[int, Diagnostics] = {}
     shots, failures = plan_stages(
         stages, camera or [], product or [], options, planned, mask=_listed(mask), session_layer=session_layer, strict=strict
     )
+    if results is not None:
+        check_layer_target(results, [stage for stage, _ in shots], overwrite=overwrite or resume)
     work = plan_jobs(shots, out, numbers, time)
     progress = Progress(len(work), quiet=as_json)
     outcome, everything = [], Diagnostics()
     for diagnostics in planned.values():
         everything.extend(list(diagnostics))
-    results_of_jobs = run_jobs(
-        work,
-        device=device_found,
-        samples=samples,
-        complexity=complexity,
-        settings=RenderSettings(cull=cull),
-        strict=strict,
-        overwrite=overwrite,
-        resume=resume,
-        mask=_listed(mask),
-        records=results is not None,
-        planned=planned,
-    )
     interrupted = False
-    try:
-        for result in results_of_jobs:
-            gc.enable()
-            outcome.append(result)
-            everything.extend(list(result.diagnostics))
-            progress.step(describe(result.job), result)
-    except KeyboardInterrupt:
-        interrupted = True
-        say(f"interrupted after {len(outcome)} of {len(work)}; what is written is whole, --resume renders the rest")
+    with Interrupts() as interrupts:
+        try:
+            for result in run_jobs(
+                work,
+                device=device_found,
+                samples=samples,
+                complexity=complexity,
+                settings=RenderSettings(cull=cull),
+                strict=strict,
+                overwrite=overwrite,
+                resume=resume,
+                mask=_listed(mask),
+                records=results is not None,
+                planned=planned,
+                stop=interrupts,
+            ):
+                gc.enable()
+                outcome.append(result)
+                everything.extend(list(result.diagnostics))
+                progress.step(describe(result.job), result)
+        except KeyboardInterrupt:
+            interrupted = True
+            say(f"interrupted after {len(outcome)} of {len(work)}; what is written is whole, --resume renders the rest")
     records = [result.record for result in outcome if result.record is not None]
     if results is not None and records:
         write_results(records, None, results, overwrite=overwrite or resume)

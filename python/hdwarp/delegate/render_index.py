@@ -53,6 +53,7 @@ class RenderIndex:
             transform=(np.float64, (3, 4), 0.0),  # world_from_object, metres
             kind=(np.int32, (), -1),  # -1: unused row
             mesh=(np.int32, (), -1),
+            shape=(np.float32, (4,), 0.0),
             material=(np.int32, (), -1),
             subset_start=(np.int32, (), 0),
             body=(np.int32, (), -1),
@@ -209,6 +210,7 @@ class RenderIndex:
             "transform": (np.concatenate([g.transforms[:, :3, :] for g in gprims]), DirtyBits.TRANSFORM),
             "kind": (spread([int(g.kind) for g in gprims]), DirtyBits.ALL),
             "mesh": (np.append(mesh_row, np.int32(-1))[spread([g.mesh for g in gprims])], DirtyBits.TOPOLOGY | DirtyBits.TRANSFORM),
+            "shape": (np.repeat(np.array([g.shape for g in gprims], np.float32), counts, axis=0), DirtyBits.TOPOLOGY | DirtyBits.TRANSFORM),
             "material": (material_row[spread([g.material for g in gprims])], DirtyBits.MATERIAL),
             "subset_start": (spread(subset_start), DirtyBits.MATERIAL),
             "body": (body_row[spread([g.body for g in gprims])], DirtyBits.TRANSFORM | DirtyBits.IDS),

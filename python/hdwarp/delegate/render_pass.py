@@ -11,8 +11,9 @@ from hdwarp.aovs.resolve import ColourSamples, ResolvePlan, primvars_needed
 from hdwarp.delegate.render_settings import RenderSettings
 from hdwarp.delegate.sampling import sample_grid
 from hdwarp.errors import ArgumentError
+from hdwarp.shade.cutout import MAX_LAYERS, mark_cutouts
 from hdwarp.tables.scene_tables import SceneTables
-from hdwarp.tables.structs import Visibility
+from hdwarp.tables.structs import Peel, Visibility
 from hdwarp.trace import SceneKinds, trace
 from hdwarp.views.rows import ViewTable
 
@@ -45,6 +46,11 @@ class RenderPass:
         self._record.slot = wp.empty(size, dtype=wp.int32, device=device)
         self._record.instance = wp.empty(size, dtype=wp.int32, device=device)
         self._record.key = wp.empty(size, dtype=wp.float32, device=device)
+        self._peel: Peel | None = None
+        if tables.has_cutouts:
+            self._peel = Peel()
+            self._peel.pixels = wp.zeros(size, dtype=wp.int32, device=device)
+            self._peel.tiles = wp.zeros(max(views.tile_count, 1), dtype=wp.int32, device=device)
         self._version = tables.version
         self._kinds = SceneKinds(mesh=tables.has_meshes, shapes=tables.has_shapes)
         self._affine = any(tables.cameras.records[view.camera].projection == "orthographic" for view in views.views)
@@ -98,6 +104,20 @@ class RenderPass:
             self._samples.finish(len(self._grid))
 
     def _trace(self) -> None:
+        """What every pixel sees: the first surface that is not cut away there."""
+        self._trace_layer(None)
+        if self._peel is None:
+            return
+        tables, device = self.tables, self.tables.device
+        columns = tables.meshes.columns, tables.instances.columns(), tables.materials.columns
+        for layer in range(MAX_LAYERS):
+            views = self.views.rows, self.views.count, self.views.tile_count
+            mark_cutouts(*views, *columns, self._record, self._peel, layer=layer, device=device)
+            if device.is_cpu and not self._peel.tiles.numpy().any():
+                break  # elsewhere looking would mean waiting; layers without marks are quick
+            self._trace_layer(self._peel)
+
+    def _trace_layer(self, peel: Peel | None) -> None:
         trace(
             self.views.rows,
             self.views.count,
@@ -109,6 +129,7 @@ class RenderPass:
             kinds=self._kinds,
             affine=self._affine,
             planes=self.views.planes,
+            peel=peel,
             device=self.tables.device,
         )
 
@@ -165,5 +186,6 @@ def array_type(tables: SceneTables, aov: str) -> type:
         return aov_spec(aov).dtype
     known = tables.primvar_names()
     if name not in known:
-        raise ArgumentError(f"no prim has a primvar {name!r}; primvars of the scene: {', '.join(known) or 'none'}")
+        have = ", ".join(known) or "none"
+        raise ArgumentError(f"no drawn prim has a primvar {name!r} of one to four numbers; such primvars of the scene: {have}")
     return aov_spec(aov, components=tables.primvar(name, _WIDTHS.get(name)).width).dtype

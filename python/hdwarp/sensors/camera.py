@@ -11,6 +11,7 @@ import warp as wp
 from hdwarp.aovs.registry import aov_spec
 from hdwarp.delegate.render_pass import RenderPass, array_type
 from hdwarp.delegate.render_settings import RenderSettings
+from hdwarp.delegate.sampling import sample_grid
 from hdwarp.errors import ArgumentError, Error, NotSupported
 from hdwarp.scene import Scene
 from hdwarp.stage.render_spec import find_render_prims, made_up_product, product_for_camera
@@ -81,6 +82,7 @@ class SensorCamera:
         self.scene = scene
         self.settings = settings if settings is not None else RenderSettings()
         self._selection, self._resolution, self._radial = cameras, resolution, clip == "radial"
+        sample_grid(samples)
         self._samples, self._clear = samples, dict(clear or {})
         self._clip = clip_array(clipping_range, scene.device)
         self.rebind()
@@ -88,6 +90,8 @@ class SensorCamera:
     def rebind(self) -> None:
         """Select the cameras anew, after `Scene.sync` added or removed some."""
         scene = self.scene
+        if scene.stage is None:
+            raise Error("the scene is closed; open a new Scene, and a sensor on it")
         rows = scene.cameras.select(self._selection)
         image = self._image(scene.cameras.label[rows[0]])
         views = [View(row, 0, image) for row in rows]
@@ -126,6 +130,8 @@ class SensorCamera:
         """Arrays (view, H, W) for `update` to fill, by AOV name: scalars, vec2f/vec3f/vec4f or vec4ub."""
         if isinstance(aovs, str):
             aovs = [aovs]
+        if not isinstance(aovs, (list, tuple, set, dict)) or not all(isinstance(name, str) for name in aovs):
+            raise ArgumentError(f"aovs={aovs!r}: expected a list of AOV names")
         shape = (self.view_count, self.height, self.width)
         types = {name: array_type(self.scene.tables, name) for name in aovs}
         total = sum(wp.types.type_size_in_bytes(dtype) for dtype in types.values()) * shape[0] * shape[1] * shape[2]
@@ -159,6 +165,13 @@ class SensorCamera:
         for name, value in {"previous": previous, "world_indices": world_indices, "camera_rays": camera_rays}.items():
             if value is not None:
                 raise NotSupported(f"SensorCamera.update({name}=) is not supported yet")
+        if state is not None and not isinstance(state, State):
+            raise ArgumentError(f"state is a {type(state).__name__}; expected what scene.state() gives, or None for the stage's poses")
+        if not isinstance(out, Mapping):
+            raise ArgumentError(f"out is a {type(out).__name__}; expected a dictionary of arrays as allocate() gives it")
+        unknown = [name for name in (clear or {}) if name not in out]
+        if unknown:
+            raise ArgumentError(f"clear names {', '.join(unknown)}, which are not among the outputs: {', '.join(out)}")
         scene = self.scene
         if scene.stage is None:
             raise Error("the scene is closed; open a new Scene, and a sensor on it")
@@ -220,7 +233,10 @@ def clip_array(clipping_range: tuple[float, float] | None, device: wp.Device) ->
     """(1,) vec2f with a clip range for all views, None without. Raises ArgumentError unless 0 <= near < far."""
     if clipping_range is None:
         return None
-    near, far = (float(value) for value in clipping_range)
+    try:
+        near, far = (float(value) for value in clipping_range)
+    except (TypeError, ValueError):
+        raise ArgumentError(f"clipping_range={clipping_range!r}: expected (near, far) in metres") from None
     if not 0.0 <= near < far:
         raise ArgumentError(f"clipping_range=({near:g}, {far:g}): expected 0 <= near < far, in metres")
     return wp.array([(near, far)], dtype=wp.vec2f, device=device)

@@ -239,7 +239,7 @@ def _clipping_planes(camera: UsdGeom.Camera, time: Usd.TimeCode, path: Sdf.Path,
         diagnostics.warning(path, "camera-clipping-planes", f"{int((~good).sum())} of {len(planes)} clippingPlanes are not finite; ignored")
     planes = planes[good]
     if len(planes) > MAX_CLIPPING_PLANES:
-        message = f"it has {len(planes)} clippingPlanes; the first {MAX_CLIPPING_PLANES} cut, the others are ignored (remove what the rest covers)"
+        message = f"it has {len(planes)} clippingPlanes; the first {MAX_CLIPPING_PLANES} cut, the others are ignored"
         diagnostics.warning(path, "camera-clipping-planes", message)
     return planes[:MAX_CLIPPING_PLANES]
 

@@ -92,11 +92,17 @@ class Material:
     diffuse_color: tuple[float, float, float] | None = (0.18, 0.18, 0.18)  # None: driven by the displayColor primvar
     emissive_color: tuple[float, float, float] = (0.0, 0.0, 0.0)
     opacity: float = 1.0
+    opacity_threshold: float = 0.0  # above 0: the surface is cut away where its opacity is less, and opaque elsewhere
     metallic: float = 0.0
     roughness: float = 0.5
     specular_color: tuple[float, float, float] = (0.0, 0.0, 0.0)
     use_specular_workflow: bool = False
     ior: float = 1.5
+
+    @property
+    def is_cut_away(self) -> bool:
+        """Whether nothing of a surface with this material is drawn."""
+        return self.opacity_threshold > 0.0 and self.opacity < self.opacity_threshold
 
 
 @dataclass(slots=True, eq=False)

@@ -12,6 +12,7 @@ from pxr import Gf, Tf, Usd, UsdGeom, UsdLux, UsdShade
 from hdwarp.errors import Diagnostics
 from hdwarp.stage import primvars
 from hdwarp.stage.open import plain_text
+from hdwarp.stage.shapes import SHAPE_TYPES
 
 
 class Category(IntEnum):
@@ -20,8 +21,7 @@ class Category(IntEnum):
     OTHER = auto()  # nothing to draw, not imageable
     IMAGEABLE = auto()  # nothing to draw of its own: Xform, Scope, SkelRoot, joints
     MESH = auto()
-    SPHERE = auto()
-    CUBE = auto()
+    SHAPE = auto()
     POINT_INSTANCER = auto()
     CAMERA = auto()
     LIGHT = auto()
@@ -187,10 +187,10 @@ def _categorise(prim: Usd.Prim, type_name: str) -> tuple[Category, bool]:
         return Category.UNKNOWN, False
     if prim.IsA(UsdShade.NodeGraph) or prim.IsA(UsdShade.Shader):  # a Material is a NodeGraph
         return Category.SHADING, False
+    if type_name in SHAPE_TYPES:
+        return Category.SHAPE, xformable
     for schema, category in (
         (UsdGeom.Mesh, Category.MESH),
-        (UsdGeom.Sphere, Category.SPHERE),
-        (UsdGeom.Cube, Category.CUBE),
         (UsdGeom.PointInstancer, Category.POINT_INSTANCER),
         (UsdGeom.Camera, Category.CAMERA),
         (UsdGeom.Subset, Category.SUBSET),

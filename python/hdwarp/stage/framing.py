@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hdwarp.stage.columns import Camera, GeometryKind, MeshGeometry, StageColumns
+from hdwarp.stage.columns import Camera, GeometryKind, Gprim, MeshGeometry, StageColumns
 
 VERTICAL_FOV = math.radians(45.0)
 FOCAL_LENGTH = 0.05  # metres; only its ratio to the aperture shows
@@ -17,6 +17,7 @@ _MARGIN = 0.9  # part of the picture the bounds may fill
 _EXACT_POINTS = 4_000_000  # up to so many points are moved one by one; beyond, the corners of each mesh's own bounds are
 _CHUNK = 1_000_000  # points moved at a time
 _CUBE = np.array([[x, y, z] for x in (-1.0, 1.0) for y in (-1.0, 1.0) for z in (-1.0, 1.0)])
+_SQUARE = _CUBE[::2] * (1.0, 1.0, 0.0)
 _SAMPLE = 64  # points a mesh and instance that show whether all is flat
 
 # Right, up and back of the view as the front of the stage sees them: three-quarter from the right and above first, then what shows a
@@ -64,33 +65,52 @@ def scene_bounds(columns: StageColumns) -> tuple[np.ndarray, np.ndarray] | None:
 
 
 class _Placed(NamedTuple):
-    """A gprim's geometry (None: a unit sphere) and where it is drawn."""
+    """A gprim's geometry, points or what stands for them on round shapes, and where it is drawn."""
 
     points: np.ndarray | None  # (P, 3)
+    ends: tuple[tuple[float, float], ...]  # (z, radius) of the balls, or discs, that a round shape is the hull of
+    discs: bool
     linear: np.ndarray  # (n, 3, 3)
     position: np.ndarray  # (n, 3)
 
 
 def _placed(columns: StageColumns) -> Iterator[_Placed]:
+    """Everything drawn. What goes on for ever is left out, unless there is nothing else."""
     used: dict[int, np.ndarray] = {-1: _CUBE}
-    for gprim in columns.gprims:
+    finite = [gprim for gprim in columns.gprims if all(math.isfinite(number) for number in gprim.shape)]
+    for gprim in finite or columns.gprims:
         transforms = gprim.transforms[np.isfinite(gprim.transforms).all(axis=(1, 2))]
         if not len(transforms):
             continue
         if gprim.mesh not in used:
             used[gprim.mesh] = _used_points(columns.meshes[gprim.mesh])
-        points = None if gprim.kind == GeometryKind.SPHERE else used[gprim.mesh]
-        if points is None or len(points):
-            yield _Placed(points, transforms[:, :3, :3], transforms[:, :3, 3])
+        ends = _round_ends(gprim)
+        points = None if ends else _SQUARE if gprim.kind == GeometryKind.PLANE else used[gprim.mesh]
+        if ends or len(points):
+            yield _Placed(points, ends, gprim.kind == GeometryKind.CONE, transforms[:, :3, :3], transforms[:, :3, 3])
+
+
+def _round_ends(gprim: Gprim) -> tuple[tuple[float, float], ...]:
+    low, high, half, _ = gprim.shape
+    if gprim.kind == GeometryKind.SPHERE:
+        return ((0.0, 1.0),)
+    if gprim.kind == GeometryKind.CONE:
+        return ((-half, low), (half, high))
+    if gprim.kind == GeometryKind.CAPSULE:
+        slope = 0.5 * (high - low) / half
+        return tuple((z + slope * radius, radius * math.hypot(1.0, slope)) for z, radius in ((-half, low), (half, high)))
+    return ()
 
 
 def _bounds(placed: list[_Placed]) -> tuple[np.ndarray, np.ndarray] | None:
     lows, highs = [], []
-    for points, linear, position in placed:
+    for points, ends, discs, linear, position in placed:
         if points is None:
-            reach = np.linalg.norm(linear, axis=2)  # of a unit sphere along each axis
-            lows.append((position - reach).min(axis=0))
-            highs.append((position + reach).max(axis=0))
+            unit = np.linalg.norm(linear[:, :, :2] if discs else linear, axis=2)  # how far a ball or disc of radius 1 reaches
+            for z, radius in ends:
+                centre = position + linear[:, :, 2] * z
+                lows.append((centre - unit * radius).min(axis=0))
+                highs.append((centre + unit * radius).max(axis=0))
             continue
         if len(points) * len(linear) > _EXACT_POINTS:
             points = _corners(points)
@@ -120,7 +140,7 @@ def _rotation(placed: list[_Placed], up_axis: str) -> np.ndarray:
 def _flat_normal(placed: list[_Placed]) -> np.ndarray | None:
     """The normal of the plane all geometry lies in, None where it does not lie in one."""
     samples = []
-    for points, linear, position in placed:
+    for points, _, _, linear, position in placed:
         points = _CUBE if points is None else points[:: max(len(points) // _SAMPLE, 1)]
         samples.append((points @ linear[:1000].swapaxes(1, 2) + position[:1000, None]).reshape(-1, 3))
     if not samples:

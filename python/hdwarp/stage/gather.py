@@ -38,7 +38,8 @@ def gather(walk: Walk, columns: StageColumns, time: Usd.TimeCode, material_purpo
             if walk.control_cages == 1
             else f"{walk.control_cages} meshes with subdivision schemes are"
         )
-        diagnostics.note("/", "control-cage", f"{several} drawn as their control cage (complexity low)")
+        cages = "its control cage" if walk.control_cages == 1 else "their control cages"
+        diagnostics.note("/", "control-cage", f"{several} drawn as {cages} (complexity low)")
 
 
 def _gather_cameras(walk: Walk, columns: StageColumns, time: Usd.TimeCode, body_number: dict[str, int]) -> None:
@@ -69,8 +70,9 @@ def _gather_gprims(
     drawn = [item for item in walk.drawn if item.kind is not GeometryKind.MESH or built[item.mesh] is not None]
     drawn.sort(key=lambda item: item.path)
     world = transforms.columns_from_gf([item.state.matrix for item in drawn])
-    sizes = np.array([item.scale for item in drawn]).reshape(-1, 1, 1)
-    world[:, :3, :3] *= sizes
+    shaped = [k for k, item in enumerate(drawn) if item.shape is not None]
+    if shaped:
+        world[shaped, :3, :3] = world[shaped, :3, :3] @ np.stack([drawn[k].shape.linear for k in shaped])
     placed = [_placed(item, world[k]) for k, item in enumerate(drawn)]
     metres = transforms.in_metres(world, columns.metres_per_unit)
     finite, invertible = transforms.usable(world)
@@ -107,6 +109,7 @@ def _gather_gprims(
             kind=item.kind,
             mesh=mesh_number[item.mesh],
             transforms=matrices,
+            shape=(0.0, 0.0, 0.0, 0.0) if item.shape is None else item.shape.parameters,
             instance_ids=ids,
             instancer=None if instances is None else instances.instancer,
             material=material,

@@ -18,6 +18,7 @@ _INPUTS = {
     "emissiveColor": ("emissive_color", 3),
     "specularColor": ("specular_color", 3),
     "opacity": ("opacity", 1),
+    "opacityThreshold": ("opacity_threshold", 1),
     "metallic": ("metallic", 1),
     "roughness": ("roughness", 1),
     "ior": ("ior", 1),
@@ -106,6 +107,8 @@ def read_material(material: UsdShade.Material, path: str, time: Usd.TimeCode, di
         value, texture = _input_value(shader_input, name, time)
         if texture:
             textured.append(name)
+            if name == "opacity":
+                continue  # drawn opaque: one value of a texture says nothing about where it cuts
         if value is DISPLAY_COLOR:
             result.diffuse_color = None
             continue
@@ -115,13 +118,16 @@ def read_material(material: UsdShade.Material, path: str, time: Usd.TimeCode, di
         elif value is not None:
             diagnostics.warning(path, "material-input", f"inputs:{name} holds {value!r}, not {width} finite numbers; its fallback is used")
     if textured:
-        diagnostics.note(
+        several = "come" if len(textured) > 1 else "comes"
+        diagnostics.warning(
             path,
             "texture",
-            f"{', '.join(sorted(textured))} come from textures or other nodes, which are not supported yet (textures come later); their"
-            " fallback values are used",
+            f"{', '.join(sorted(textured))} {several} from textures or other nodes, which are not supported yet; fallback values are used",
         )
-    if result.opacity < 1.0:
+    if result.is_cut_away:
+        less = f"opacity {result.opacity:g} is less than opacityThreshold {result.opacity_threshold:g}"
+        diagnostics.note(path, "opacity", f"{less}: surfaces with this material are cut away")
+    elif result.opacity < 1.0 and result.opacity_threshold <= 0.0:
         diagnostics.note(path, "opacity", f"opacity is {result.opacity:g}; the material is drawn opaque")
     return result
 

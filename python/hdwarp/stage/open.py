@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from pxr import Sdf, Tf, Usd, UsdUtils
+from pxr import Sdf, Tf, Usd, UsdGeom, UsdUtils
 
 from hdwarp.errors import ArgumentError, Diagnostics, StageError
 
@@ -110,6 +110,17 @@ def population_mask(paths: Sequence[str] | Usd.StagePopulationMask) -> Usd.Stage
             raise ArgumentError(f"mask: {str(path)!r} is not an absolute prim path such as /World/robot")
         mask.Add(Sdf.Path(str(path)))
     return mask
+
+
+def metres_per_unit(stage: Usd.Stage, diagnostics: Diagnostics | None = None) -> float:
+    """metersPerUnit of the stage; USD's fallback, with a diagnostic, where it is no size."""
+    value = UsdGeom.GetStageMetersPerUnit(stage)
+    if math.isfinite(value) and value > 0.0:
+        return value
+    if diagnostics is not None:
+        message = f"metersPerUnit is {value:g}; read as 0.01, USD's fallback. Author a finite value above 0"
+        diagnostics.error("/", "metres-per-unit", message)
+    return 0.01
 
 
 def default_time() -> Usd.TimeCode:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -16,7 +15,7 @@ from hdwarp.stage.columns import GeometryKind, StageColumns
 from hdwarp.stage.facts import Category, FactReader, Facts, read_facts
 from hdwarp.stage.instancers import Instances, place, read_instancer
 from hdwarp.stage.meshes import MeshSet, read_mesh
-from hdwarp.stage.open import population_mask, report_composition, report_messages
+from hdwarp.stage.open import metres_per_unit, population_mask, report_composition, report_messages
 from hdwarp.stage.transforms import columns_from_gf
 
 PURPOSES = ("default", "render", "proxy", "guide")
@@ -55,7 +54,7 @@ class Drawn:
     path: str
     kind: GeometryKind
     mesh: int  # number in the MeshSet
-    scale: float  # of a shape
+    shape: shapes.Shape | None
     state: State
     double_sided: bool
     slots: tuple[tuple[str, bool], ...] = ()
@@ -108,7 +107,7 @@ def read_stage(
     try:
         report_composition(stage, diagnostics)
         columns = StageColumns(
-            metres_per_unit=_metres_per_unit(stage, diagnostics),
+            metres_per_unit=metres_per_unit(stage, diagnostics),
             up_axis=_up_axis(stage, diagnostics),
             time=None if time.IsDefault() or time.IsEarliestTime() else float(time.GetValue()),
             time_codes_per_second=stage.GetTimeCodesPerSecond(),
@@ -131,14 +130,6 @@ def read_stage(
 def _reader(stage: Usd.Stage, time: Usd.TimeCode, diagnostics: Diagnostics) -> FactReader:
     predicate = Usd.PrimIsActive & Usd.PrimIsDefined & Usd.PrimIsLoaded & ~Usd.PrimIsAbstract
     return FactReader(stage, time, diagnostics, UsdGeom.XformCache(time), predicate, bool(stage.GetPrototypes()))
-
-
-def _metres_per_unit(stage: Usd.Stage, diagnostics: Diagnostics) -> float:
-    value = UsdGeom.GetStageMetersPerUnit(stage)
-    if math.isfinite(value) and value > 0.0:
-        return float(value)
-    diagnostics.error("/", "metres-per-unit", f"metersPerUnit is {value:g}; read as 0.01, USD's fallback. Author a finite value above 0")
-    return 0.01
 
 
 def _up_axis(stage: Usd.Stage, diagnostics: Diagnostics) -> str:
@@ -213,7 +204,7 @@ def _walk(walk: Walk, stack: list[tuple[Usd.Prim, str, State]]) -> None:
         if category is Category.MESH:
             if _is_drawn(walk, state):
                 _take_mesh(walk, facts, state)
-        elif category is Category.SPHERE or category is Category.CUBE:
+        elif category is Category.SHAPE:
             if _is_drawn(walk, state):
                 _take_shape(walk, facts, state)
         elif category is Category.UNSUPPORTED:
@@ -264,23 +255,23 @@ def _take_mesh(walk: Walk, facts: Facts, state: State) -> None:
         walk.control_cages += 1
     if "primvars:skel:jointIndices" in facts.names:
         walk.diagnostics.warning(state.path, "skinned", "skinning is not supported yet; the mesh is drawn unskinned, in its bind pose")
-    walk.drawn.append(Drawn(state.path, GeometryKind.MESH, number, 1.0, state, _double_sided(facts), slots))
+    walk.drawn.append(Drawn(state.path, GeometryKind.MESH, number, None, state, _double_sided(facts), slots))
 
 
 def _take_shape(walk: Walk, facts: Facts, state: State) -> None:
-    kind = GeometryKind.SPHERE if facts.category is Category.SPHERE else GeometryKind.CUBE
-    scale = shapes.read_scale(facts.prim, kind, facts.names, walk.reader.time, state.path, walk.diagnostics)
-    if scale is None:
+    shape = shapes.read_shape(facts.prim, facts.type_name, facts.names, walk.reader.time, state.path, walk.diagnostics)
+    if shape is None:
         return
     for name, interpolated in facts.varying:  # a shape has no points or faces to vary over: one value is a constant
         value = primvars.read_constant(facts.prim, name, walk.reader.time, state.path, walk.diagnostics, interpolated)
         if value is not None:
             state.constants = {**state.constants, name[len(primvars.PREFIX) :]: value}
-    walk.drawn.append(Drawn(state.path, kind, -1, scale, state, _double_sided(facts)))
+    walk.drawn.append(Drawn(state.path, shape.kind, -1, shape, state, _double_sided(facts, shape.kind is GeometryKind.PLANE)))
 
 
-def _double_sided(facts: Facts) -> bool:
-    return "doubleSided" in facts.names and bool(facts.prim.GetAttribute("doubleSided").Get())
+def _double_sided(facts: Facts, fallback: bool = False) -> bool:
+    value = facts.prim.GetAttribute("doubleSided").Get() if "doubleSided" in facts.names else None
+    return fallback if value is None else bool(value)
 
 
 def _walk_instancer(walk: Walk, facts: Facts, state: State, stack: list[tuple[Usd.Prim, str, State]]) -> None:

@@ -16,6 +16,7 @@ wp.set_module_options(LANE_OPTIONS)
 EMPTY_CHILD = wp.constant(-(2**31))
 BIN_COUNT = wp.constant(16)  # per axis
 AXIS_BINS = wp.constant(48)
+FAR_AWAY = wp.constant(1.0e15)  # a box that reaches beyond counts as without end: its area would be too large to compare
 HUGE = wp.constant(1.0e30)  # coordinates beyond are as good as infinite
 PAD = wp.constant(9.6e-7)  # 8 ulp: what rounding may take off a plane test
 
@@ -53,6 +54,11 @@ def larger(a: wp.float32, b: wp.float32) -> wp.float32:
 @wp.func
 def is_finite(p: wp.vec3f) -> wp.bool:
     return wp.abs(p[0]) < HUGE and wp.abs(p[1]) < HUGE and wp.abs(p[2]) < HUGE
+
+
+@wp.func
+def is_within(p: wp.vec3f) -> wp.bool:
+    return wp.abs(p[0]) < FAR_AWAY and wp.abs(p[1]) < FAR_AWAY and wp.abs(p[2]) < FAR_AWAY
 
 
 @wp.func
@@ -107,14 +113,17 @@ def item_records(
     items: wp.array[wp.int32],
     records: wp.array[vec8f],
 ):
-    """A record an item; its box is row ``items[job]`` of the bounds. Boxes that are inverted or not finite are put at the origin."""
+    """A record an item; its box is row ``items[job]`` of the bounds. Inverted boxes are put at the origin; boxes without end far away
+    from all others, so that the first split sets them apart and they spoil no box but the root's."""
     job = first + wp.tid() * step
     if job >= count:
         return
     lo = lower[items[job]]
     hi = upper[items[job]]
-    if not (is_finite(lo) and is_finite(hi) and lo[0] <= hi[0]):
+    if not lo[0] <= hi[0]:
         lo, hi = wp.vec3f(), wp.vec3f()
+    elif not (is_within(lo) and is_within(hi)):
+        lo, hi = wp.vec3f(FAR_AWAY), wp.vec3f(FAR_AWAY)
     records[job] = vec8f(lo[0], lo[1], lo[2], -hi[0], -hi[1], -hi[2], wp.cast(job, wp.float32), 0.0)
 
 

@@ -110,6 +110,10 @@ class CameraTable:
             return list(range(len(self.label)))
         if isinstance(pattern, (str, re.Pattern, int, np.integer)):
             pattern = [pattern]
+        if not isinstance(pattern, Sequence):
+            raise ArgumentError(f"cameras={pattern!r}: expected a pattern, a compiled expression, a row number or a list of these")
+        if len(pattern) == 0:
+            raise ArgumentError(f"cameras is empty; cameras of the scene: {', '.join(self.label[:20]) or 'none'}")
         rows: list[int] = []
         for item in pattern:
             found = self._match(item)
@@ -123,6 +127,8 @@ class CameraTable:
             return [row for row, label in enumerate(self.label) if fnmatch.fnmatchcase(label, item)]
         if isinstance(item, re.Pattern):
             return [row for row, label in enumerate(self.label) if item.fullmatch(label)]
+        if isinstance(item, bool) or not isinstance(item, int | np.integer):
+            raise ArgumentError(f"camera {item!r}: expected a pattern, a compiled expression or a row number")
         row = int(item)
         return [row] if 0 <= row < len(self.label) else []
 

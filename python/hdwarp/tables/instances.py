@@ -8,7 +8,7 @@ import warp as wp
 from hdwarp.delegate.render_index import RenderIndex
 from hdwarp.tables.meshes import MeshTable
 from hdwarp.tables.storage import GrowingArray
-from hdwarp.tables.structs import MESH, InstanceColumns
+from hdwarp.tables.structs import CAPSULE, CONE, MESH, PLANE, SPHERE, InstanceColumns
 
 _EMPTY = wp.constant(3.0e38)  # bounds of rows that draw nothing are inverted
 
@@ -49,6 +49,24 @@ def _pose(
     instances.translation[row] = wp.vec3d(wp.float64(p[0]) + shift[0], wp.float64(p[1]) + shift[1], wp.float64(p[2]) + shift[2])
 
 
+@wp.func
+def round_reach(kind: wp.int32, shape: wp.vec4f, row: wp.vec3d) -> wp.vec2d:
+    """Least and greatest value of ``row`` . point over a sphere, a cone (its end discs) or a capsule (its end balls)."""
+    across = wp.sqrt(row[0] * row[0] + row[1] * row[1])
+    whole = wp.sqrt(row[0] * row[0] + row[1] * row[1] + row[2] * row[2])
+    if kind == SPHERE:
+        return wp.vec2d(-whole, whole)
+    low, high, half = wp.float64(shape[0]), wp.float64(shape[1]), wp.float64(shape[2])
+    low_z, high_z, low_reach, high_reach = -half, half, low * across, high * across
+    if kind == CAPSULE:
+        slope = wp.float64(0.5) * (high - low) / half
+        slant = wp.sqrt(wp.float64(1.0) + slope * slope)
+        low_z, high_z = slope * low - half, slope * high + half
+        low_reach, high_reach = low * slant * whole, high * slant * whole
+    a, b = row[2] * low_z, row[2] * high_z
+    return wp.vec2d(wp.min(a - low_reach, b - high_reach), wp.max(a + low_reach, b + high_reach))
+
+
 @wp.kernel(enable_backward=False)
 def _bounds(
     instances: InstanceColumns,
@@ -57,7 +75,7 @@ def _bounds(
     lower: wp.array[wp.vec3f],
     upper: wp.array[wp.vec3f],
 ):
-    """World bounds of every instance: the box around the transformed object box, rounded outward."""
+    """World bounds of every instance, rounded outward: of spheres, cones and capsules exact, else around the transformed object box."""
     row = wp.tid()
     kind = instances.kind[row]
     lo = wp.vec3f(-1.0, -1.0, -1.0)
@@ -74,16 +92,28 @@ def _bounds(
     t = instances.translation[row]
     world_lower = wp.vec3f()
     world_upper = wp.vec3f()
+    shape = wp.vec4f()
+    if kind == CONE or kind == CAPSULE or kind == PLANE:
+        shape = instances.shape[row]
+        if kind == PLANE:
+            lo[2] = 0.0
+            hi[2] = 0.0
+    if kind == PLANE and not (shape[0] < _EMPTY and shape[1] < _EMPTY):
+        lower[row] = wp.vec3f(-_EMPTY, -_EMPTY, -_EMPTY)  # without end: the tree keeps such boxes apart
+        upper[row] = wp.vec3f(_EMPTY, _EMPTY, _EMPTY)
+        return
     for i in range(3):
-        low = wp.float64(t[i])
-        high = wp.float64(t[i])
-        for j in range(3):
-            a = wp.float64(m[i, j]) * wp.float64(lo[j])
-            b = wp.float64(m[i, j]) * wp.float64(hi[j])
-            low += wp.min(a, b)
-            high += wp.max(a, b)
-        world_lower[i] = outward(low, wp.float64(-1.0))
-        world_upper[i] = outward(high, wp.float64(1.0))
+        reach = wp.vec2d()
+        if kind == SPHERE or kind == CONE or kind == CAPSULE:
+            reach = round_reach(kind, shape, wp.vec3d(wp.float64(m[i, 0]), wp.float64(m[i, 1]), wp.float64(m[i, 2])))
+        else:
+            for j in range(3):
+                a = wp.float64(m[i, j]) * wp.float64(lo[j])
+                b = wp.float64(m[i, j]) * wp.float64(hi[j])
+                reach[0] += wp.min(a, b)
+                reach[1] += wp.max(a, b)
+        world_lower[i] = outward(wp.float64(t[i]) + reach[0], wp.float64(-1.0))
+        world_upper[i] = outward(wp.float64(t[i]) + reach[1], wp.float64(1.0))
     lower[row] = world_lower
     upper[row] = world_upper
 
@@ -100,6 +130,7 @@ class InstanceTable:
             "translation": wp.vec3d,
             "kind": wp.int32,
             "geometry": wp.int32,
+            "shape": wp.vec4f,
             "rank": wp.int32,
             "cull": wp.int32,
             "world": wp.int32,
@@ -168,6 +199,7 @@ class InstanceTable:
             "world_from_object": linear,
             "translation": translation,
             "geometry": host["mesh"][rows],
+            "shape": host["shape"][rows],
             "body_id": np.where(has_body, np.append(index.body_id, -1)[body], -1),
         }
         for name in ("kind", "rank", "world", "body", "prim_id", "instance_id", "material", "subset_start"):
@@ -182,12 +214,14 @@ class InstanceTable:
 
     @staticmethod
     def _transforms(host, meshes: MeshTable, origin: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(n, 3, 3) and (n, 3) float64: the mesh's centre and the world's origin folded in."""
+        """(n, 3, 3) and (n, 3) float64: the mesh's centre and scale and the world's origin folded in."""
         transform, mesh = host["transform"][rows], host["mesh"][rows]
         linear, translation = transform[:, :, :3], transform[:, :, 3] - origin
         if meshes.centre.any():
             centre = np.where(mesh[:, None] >= 0, meshes.centre[mesh], 0.0)
             translation = translation + np.einsum("nij,nj->ni", linear, centre)
+        if (meshes.scale != 1.0).any():
+            linear = linear * np.where(mesh >= 0, meshes.scale[mesh], 1.0)[:, None, None]
         return linear, translation
 
     def update_bounds(self) -> None:

@@ -16,7 +16,14 @@ _GREY = (0.18, 0.18, 0.18)  # UsdPreviewSurface's diffuseColor fallback
 
 class MaterialTable:
     def __init__(self, device: wp.Device) -> None:
-        types = {"diffuse_color": wp.vec3f, "uses_display_color": wp.int32, "emissive_color": wp.vec3f, "material_id": wp.int32}
+        types = {
+            "diffuse_color": wp.vec3f,
+            "uses_display_color": wp.int32,
+            "emissive_color": wp.vec3f,
+            "opacity": wp.float32,
+            "opacity_threshold": wp.float32,
+            "material_id": wp.int32,
+        }
         self._arrays = {name: GrowingArray(dtype, device) for name, dtype in types.items()}
 
     @property
@@ -40,6 +47,8 @@ class MaterialTable:
             "diffuse_color": [m.diffuse_color if m.diffuse_color is not None else _GREY for m in records],
             "uses_display_color": [m.diffuse_color is None for m in records],
             "emissive_color": [m.emissive_color for m in records],
+            "opacity": [m.opacity for m in records],
+            "opacity_threshold": [m.opacity_threshold for m in records],
             "material_id": material_id[rows],
         }
         for name, items in values.items():

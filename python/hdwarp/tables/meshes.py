@@ -28,6 +28,7 @@ class MeshTable:
         self.lower = np.zeros((0, 3))  # bounds by row, object space less the centre
         self.upper = np.zeros((0, 3))
         self.centre = np.zeros((0, 3))  # float64, taken off the points on the device: exact for meshes far from their own origin
+        self.scale = np.ones(0)  # the points on the device are then divided by it: a power of two, 1 for meshes of common size
         self.built_count = 0  # BVHs built since the table was made
         self._used = dict.fromkeys(_PARTS, 0)
         self._counts: dict[int, dict[str, int]] = {}
@@ -101,7 +102,9 @@ class MeshTable:
         totals = dict.fromkeys(starts, 0)
         for row, mesh in zip(rows, batch, strict=True):
             self.centre[row] = centre = mesh_centre(mesh.points)
-            points.append((mesh.points - centre).astype(np.float32) if centre.any() else mesh.points)
+            self.scale[row] = scale = mesh_scale(mesh.points, centre)
+            plain = scale == 1.0 and not centre.any()
+            points.append(mesh.points if plain else ((mesh.points - centre) / scale).astype(np.float32))
             face_rows = mesh.face_count if mesh.face_subset is not None else 0
             sizes = {"triangle": len(mesh.triangle_face), "point": len(mesh.points), "corner": mesh.corner_count, "face": face_rows}
             for part, size in sizes.items():
@@ -150,6 +153,7 @@ class MeshTable:
         if size > len(self.centre):
             more = max(size, 2 * len(self.centre)) - len(self.centre)
             self.lower, self.upper, self.centre = (np.concatenate([a, np.zeros((more, 3))]) for a in (self.lower, self.upper, self.centre))
+            self.scale = np.concatenate([self.scale, np.ones(more)])
         self.size = max(self.size, size)
 
 
@@ -168,6 +172,19 @@ def mesh_centre(points: np.ndarray) -> np.ndarray:
         return middle  # a point: its own place
     step = 2.0 ** np.floor(np.log2(width))
     return np.where(np.abs(middle) > 2 * width, np.round(middle / step) * step, 0.0)
+
+
+def mesh_scale(points: np.ndarray, centre: np.ndarray) -> float:
+    """What to divide a mesh's points by, ``centre`` taken off, so that float32 products of three lengths neither overflow nor vanish.
+
+    A power of two, so that no digit is lost; by the size of most of the mesh (a sample of its points), not by a few points far away.
+    """
+    if len(points) == 0:
+        return 1.0
+    size = float(np.median(np.abs(points[:: max(1, len(points) // 1024)] - centre).max(axis=1)))
+    if size == 0.0 or 2.0**-20 <= size <= 2.0**20:
+        return 1.0
+    return 2.0 ** np.floor(np.log2(size))
 
 
 def _concatenate(arrays: list[np.ndarray], shape: tuple[int, ...], dtype: type) -> np.ndarray:

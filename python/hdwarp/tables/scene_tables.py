@@ -63,6 +63,7 @@ class SceneTables:
         self.bodies, self.worlds = BodyTable(), WorldTable()
         self.version = 0
         self.has_meshes = self.has_shapes = False
+        self.has_cutouts = False  # faces of some meshes are cut away, others of the same meshes are not
         self.is_posed = False  # `pose` has moved bodies since the last upload
         self._top: bvh.TopLevelBvh | None = None
         self._no_nodes = wp.zeros(6, dtype=vec8f, device=self.device)
@@ -129,7 +130,8 @@ class SceneTables:
 
     def _build_top_level(self, index: RenderIndex) -> int:
         self.instances.update_bounds()
-        live = np.flatnonzero(index.instances["kind"] >= 0)
+        hidden, self.has_cutouts = cut_away_rows(index)
+        live = np.flatnonzero((index.instances["kind"] >= 0) & ~hidden)
         lower, upper = self.instances.bounds
         if len(live):
             drawn = (lower.numpy()[live] <= upper.numpy()[live]).all(axis=1)  # a mesh without triangles draws nothing
@@ -159,6 +161,25 @@ class SceneTables:
 
     def primvar_names(self) -> list[str]:
         return primvar_names(self._index)
+
+
+def cut_away_rows(index: RenderIndex) -> tuple[np.ndarray, bool]:
+    """(rows of instances that are cut away whole, whether faces of other ones are): by constant opacities below their threshold."""
+    hidden, partly = np.zeros(index.instances.capacity, bool), False
+    cut = {row for row, material in index.materials.items() if material.is_cut_away}
+    if not cut:
+        return hidden, partly
+    for key in index.gprim_order:
+        start, count = index.gprim_rows.run(key)
+        own = int(index.instances["material"][start]) in cut
+        first = int(index.instances["subset_start"][start])
+        bound = index.subset_material[first : first + len(index.gprims[key].subset_materials)]
+        parts = [own if material < 0 else int(material) in cut for material in bound]
+        if own and all(parts):
+            hidden[start : start + count] = True
+        elif own or any(parts):
+            partly = True
+    return hidden, partly
 
 
 def world_origin(index: RenderIndex, meshes: MeshTable) -> np.ndarray:

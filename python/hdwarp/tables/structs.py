@@ -28,7 +28,7 @@ class MeshColumns:
 
     nodes: wp.array[vec8f]  # (6 * node_count,)
     children: wp.array[vec8i]  # (node_count,)
-    leaf_vertices: wp.array[vec16f]  # (9 * leaf_count,) object space less the mesh's centre; unused lanes never hit
+    leaf_vertices: wp.array[vec16f]  # (9 * leaf_count,) object space, less the mesh's centre and over its scale (MeshTable); unused lanes never hit
     leaf_count: wp.array[wp.int32]  # (leaf_count,) triangles in the leaf, 1..16
     slot_triangle: wp.array[wp.int32]  # (16 * leaf_count,) triangle within its mesh, authored face order (triangleId); -1 unused lane
     # One row a mesh: where its parts start.
@@ -75,6 +75,8 @@ class MaterialColumns:
     diffuse_color: wp.array[wp.vec3f]
     uses_display_color: wp.array[wp.int32]  # 1: the base colour is the displayColor primvar
     emissive_color: wp.array[wp.vec3f]
+    opacity: wp.array[wp.float32]
+    opacity_threshold: wp.array[wp.float32]  # above 0: the surface is cut away where its opacity is less
     material_id: wp.array[wp.int32]  # given out
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import warp as wp
 
 from hdwarp.tables.bvh import EMPTY_CHILD
-from hdwarp.tables.structs import SPHERE, MeshColumns, vec8f, vec16f
+from hdwarp.tables.structs import CAPSULE, CUBE, PLANE, SPHERE, MeshColumns, vec8f, vec16f
 from hdwarp.trace.layers import is_seen_already
 from hdwarp.trace.nodes import push_children
 from hdwarp.trace.pixels import BLOCKS, BLOCKS_X, depth_of, key_of, lowest, vec16i
 from hdwarp.trace.rays import TileRays, frustum_of, largest, place, ray_direction, ray_origin, screen_of
-from hdwarp.trace.shapes import MISS, cube_interval, sphere_interval
+from hdwarp.trace.shapes import MISS, cube_interval, plane_interval, round_interval, round_of, sphere_interval
 from hdwarp.trace.triangles import trace_leaf
 
 NO_CHILD = wp.constant(EMPTY_CHILD)
@@ -154,6 +154,7 @@ def trace_mesh(
 @wp.func
 def trace_shape(
     kind: wp.int32,
+    shapes: wp.array[wp.vec4f],
     frame: ObjectFrame,
     affine: wp.bool,
     orthographic: wp.bool,
@@ -169,6 +170,10 @@ def trace_shape(
     """An analytic shape against every pixel. Its front is where a ray enters; the exit is seen where the entry is cut off, if its back
     is drawn. Returns the lowest key of the tile."""
     rays = frame.rays
+    shape = wp.vec4f(1.0)
+    if kind > CUBE:
+        shape = shapes[frame.row]
+    body = round_of(kind == CAPSULE, shape)
     for block in range(BLOCKS):
         left, top = float((block % BLOCKS_X) * 4), float((block // BLOCKS_X) * 4)
         near = near_keys[block]
@@ -186,10 +191,22 @@ def trace_shape(
                 interval = sphere_interval(ray_origin(rays, x, y, affine), ray_direction(rays, x, y))
                 entries[p] = interval[0]
                 exits[p] = interval[1]
-        else:
+        elif kind == CUBE:
             for p in range(16):
                 x, y = left + float(p & 3), top + float(p >> 2)
                 interval = cube_interval(ray_origin(rays, x, y, affine), ray_direction(rays, x, y))
+                entries[p] = interval[0]
+                exits[p] = interval[1]
+        elif kind == PLANE:
+            for p in range(16):
+                x, y = left + float(p & 3), top + float(p >> 2)
+                interval = plane_interval(ray_origin(rays, x, y, affine), ray_direction(rays, x, y), shape[0], shape[1])
+                entries[p] = interval[0]
+                exits[p] = interval[1]
+        else:
+            for p in range(16):
+                x, y = left + float(p & 3), top + float(p >> 2)
+                interval = round_interval(ray_origin(rays, x, y, affine), ray_direction(rays, x, y), body)
                 entries[p] = interval[0]
                 exits[p] = interval[1]
         for p in range(16):
@@ -206,7 +223,7 @@ def trace_shape(
             hit = entries[p] <= exits[p] and (entry_counts or exit_counts)
             wins = hit and (key > best[p] or (key == best[p] and frame.rank < rank[p]))
             best[p] = wp.where(wins, key, best[p])
-            slot[p] = wp.where(wins, 0, slot[p])
+            slot[p] = wp.where(wins, wp.where(entry_counts, 0, 1), slot[p])
             owner[p] = wp.where(wins, frame.row, owner[p])
             rank[p] = wp.where(wins, frame.rank, rank[p])
         keys[block] = best

@@ -48,8 +48,8 @@ def look_behind(
     behind_ranks: wp.array[vec16i],
     behind_triangles: wp.array[vec16i],
 ):
-    """Marked pixels may see what is behind the record, up to its own key; there ``behind_ranks`` and ``behind_triangles`` settle
-    which surfaces are behind it (rank -1: all). The others keep what they hold: nothing is near enough for them. ``marks``, ``seen``: scratch."""
+    """Marked pixels may see what is behind the record, up to its own key; there ``behind_ranks`` and ``behind_triangles`` settle which
+    surfaces are behind it (rank -1: all). The others keep what they hold: nothing is near enough for them. ``marks``, ``seen``: scratch."""
     pitch = TILE_WIDTH * view.tiles_x
     base = view.record + (tile // view.tiles_x) * TILE_HEIGHT * pitch + (tile % view.tiles_x) * TILE_WIDTH
     load_ints(marks, base, pitch, peel.pixels)
@@ -76,6 +76,8 @@ def look_behind(
 
 
 @wp.func
-def is_seen_already(key: wp.float32, bound: wp.float32, rank: wp.int32, triangle: wp.int32, behind_rank: wp.int32, behind_triangle: wp.int32) -> wp.bool:
+def is_seen_already(
+    key: wp.float32, bound: wp.float32, rank: wp.int32, triangle: wp.int32, behind_rank: wp.int32, behind_triangle: wp.int32
+) -> wp.bool:
     """Whether a surface as near as the bound is the bound itself or comes before it."""
     return key == bound and (rank < behind_rank or (rank == behind_rank and triangle <= behind_triangle))

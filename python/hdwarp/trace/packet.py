@@ -162,6 +162,7 @@ def trace_kernel(kinds: SceneKinds, affine: bool, peel: bool = False) -> wp.Kern
                             if kind > MESH:
                                 key_floor = trace_shape(
                                     kind,
+                                    instances.shape,
                                     frame,
                                     AFFINE,
                                     orthographic,

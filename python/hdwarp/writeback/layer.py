@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from pxr import Gf, Sdf, Tf, Vt
+from pxr import Gf, Sdf, Tf, Usd, Vt
 
 import hdwarp
 from hdwarp.errors import ArgumentError, OutputError
@@ -126,9 +126,15 @@ def _check_suffix(path: str | os.PathLike[str]) -> None:
         raise ArgumentError(f"results layer '{os.fspath(path)}' needs the suffix {', '.join(_SUFFIXES)}")
 
 
-def check_layer_target(path: str | os.PathLike[str], *, overwrite: bool) -> None:
-    """Raise what writing the layer would raise, as far as one can tell before rendering."""
+def check_layer_target(path: str | os.PathLike[str], stages: Sequence[Usd.Stage], *, overwrite: bool) -> None:
+    """Raise what writing the layer would raise, as far as one can tell before rendering; also for a path that is part of a stage."""
     _check_suffix(path)
+    if len(stages) > 1:
+        raise ArgumentError(f"results layer '{os.fspath(path)}': it opens over one stage and {len(stages)} are given; write one for each")
+    target = os.path.realpath(path)
+    for layer in (layer for stage in stages for layer in stage.GetUsedLayers()):
+        if layer.realPath and os.path.realpath(layer.realPath) == target:
+            raise ArgumentError(f"results layer '{os.fspath(path)}' is a layer of the stage itself; name another file")
     check_target(path, overwrite=overwrite)
 
 
