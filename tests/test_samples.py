@@ -9,6 +9,7 @@ from pxr import Usd, UsdGeom, UsdPhysics, UsdRender, UsdSemantics, UsdUtils, Usd
 
 import hdwarp
 from hdwarp.schema_registration import CAMERA_API, is_sensor
+from hdwarp.stage.shapes import INFINITE
 
 FOLDER = Path(__file__).resolve().parents[1] / "sample_stages"
 SAMPLES = sorted(path.name for path in FOLDER.glob("*.usd*"))
@@ -19,7 +20,7 @@ def _open(name: str) -> Usd.Stage:
 
 
 def test_there_are_samples():
-    assert {"workcell.usda", "hello_camera.usda", "lens_window.usda", "instances.usda", "materials.usda", "mesh_faces.usda"} <= set(SAMPLES)
+    assert {"shapes.usda", "workcell.usda", "hello_camera.usda", "lens_window.usda", "instances.usda", "materials.usda", "mesh_faces.usda"} <= set(SAMPLES)
 
 
 @pytest.mark.parametrize("name", SAMPLES)
@@ -72,6 +73,7 @@ def test_only_attributes_of_known_schemas_are_authored(name):
         for prop in prim.GetAuthoredProperties():
             free = ("primvars:", "xformOp:", "inputs:", "outputs:", "material:binding", "subsetFamily:")
             known = prop.GetName() in definition.GetPropertyNames() or prop.GetName().startswith(free)
+            known |= prop.GetName() == INFINITE and prim.IsA(UsdGeom.Plane)
             assert known, f"{prop.GetPath()} belongs to no schema of the prim"
 
 

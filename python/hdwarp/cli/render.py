@@ -2,19 +2,44 @@
 
 from __future__ import annotations
 
-import gc
-import time as clock
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
 
-from hdwarp.cli.console import DONE, FAILED, SOME_FAILED, print_json, say, show_diagnostics
 from hdwarp.cli.frames import parse_frames, parse_resolution
-from hdwarp.cli.interrupts import Interrupts
-from hdwarp.errors import ArgumentError, Diagnostics, Error, NotSupported, Severity
+from hdwarp.delegate.sampling import sample_grid
+from hdwarp.errors import ArgumentError, NotSupported
 
-LEFT_OUT = ("render-product", "product-without-camera", "render-var")  # codes of outputs that were asked for and are not there
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What the command line asks for, checked as far as it can be without opening anything."""
+
+    stages: tuple[str, ...]
+    out: str | None
+    cameras: tuple[str, ...]
+    products: tuple[str, ...]
+    settings_path: str | None
+    frames: tuple[float, ...] | None
+    default_time: bool
+    resolution: tuple[int, int] | None
+    image_width: int | None
+    aovs: tuple[str, ...] | None
+    samples: int
+    complexity: str
+    purposes: tuple[str, ...] | None
+    mask: tuple[str, ...] | None
+    session_layer: str | None
+    device: str | None
+    cull: bool
+    results: str | None
+    overwrite: bool
+    resume: bool
+    strict: bool
+    as_json: bool
+    verbose: bool
+
 
 HELP = (
     "Render stages to files. Without --camera or --product every RenderProduct is rendered, with all its vars; a stage without products "
@@ -79,88 +104,47 @@ def render(
     ):
         if given:
             raise NotSupported(f"{flag} is a flag of usdrecord that hdwarp does not support; leave it out")
+    for one, other, both in (
+        ("--overwrite", "--resume", overwrite and resume),
+        ("--frames", "--default-time", frames is not None and default_time),
+        ("--resolution", "--image-width", resolution is not None and image_width is not None),
+    ):
+        if both:
+            raise ArgumentError(f"{one} and {other} exclude each other")
+    sample_grid(samples)
     stages, out = split_paths(paths, out)
-    if overwrite and resume:
-        raise ArgumentError("--overwrite and --resume exclude each other: one replaces files, the other keeps them")
-    if frames is not None and default_time:
-        raise ArgumentError("--frames and --default-time exclude each other")
-    if resolution is not None and image_width is not None:
-        raise ArgumentError("--resolution and --image-width exclude each other")
-    numbers = parse_frames(frames) if frames is not None else None
-    size = parse_resolution(resolution) if resolution is not None else None
-    check_samples(samples)
-
+    request = Request(
+        stages=tuple(stages),
+        out=out,
+        cameras=tuple(camera or ()),
+        products=tuple(product or ()),
+        settings_path=settings_path,
+        frames=tuple(parse_frames(frames)) if frames is not None else None,
+        default_time=default_time,
+        resolution=parse_resolution(resolution) if resolution is not None else None,
+        image_width=image_width,
+        aovs=tuple(aov) if aov else None,
+        samples=samples,
+        complexity=complexity,
+        purposes=_listed(purposes),
+        mask=_listed(mask),
+        session_layer=session_layer,
+        device="cpu" if disable_gpu and device is None else device,
+        cull=cull,
+        results=results,
+        overwrite=overwrite,
+        resume=resume,
+        strict=strict,
+        as_json=as_json,
+        verbose=verbose,
+    )
     from hdwarp.cli.quiet import start_quietly
 
-    start_quietly()
+    start_quietly()  # before anything else of ours imports Warp
 
-    from hdwarp import launch
-    from hdwarp.batch.jobs import describe, plan_jobs, run_jobs
-    from hdwarp.delegate.render_settings import RenderSettings
-    from hdwarp.scene import check_purposes, find_device
-    from hdwarp.stage.open import default_time as stage_default_time
-    from hdwarp.writeback.layer import check_layer_target, write_results
+    from hdwarp.cli.render_run import run
 
-    launch.on_compile = lambda name: say("compiling kernels; this happens on the first run only")
-    device_found = find_device("cpu" if disable_gpu and device is None else device)
-    time = stage_default_time() if default_time else None
-    options = {
-        "aovs": aov or None,
-        "purposes": check_purposes(purposes) if purposes is not None else None,
-        "settings": settings_path,
-        "resolution": size,
-        "image_width": image_width,
-    }
-    planned: dict[int, Diagnostics] = {}
-    shots, failures = plan_stages(
-        stages, camera or [], product or [], options, planned, mask=_listed(mask), session_layer=session_layer, strict=strict
-    )
-    if results is not None:
-        check_layer_target(results, [stage for stage, _ in shots], overwrite=overwrite or resume)
-    work = plan_jobs(shots, out, numbers, time)
-    progress = Progress(len(work), quiet=as_json)
-    outcome, everything = [], Diagnostics()
-    for diagnostics in planned.values():
-        everything.extend(list(diagnostics))
-    interrupted = False
-    with Interrupts() as interrupts:
-        try:
-            for result in run_jobs(
-                work,
-                device=device_found,
-                samples=samples,
-                complexity=complexity,
-                settings=RenderSettings(cull=cull),
-                strict=strict,
-                overwrite=overwrite,
-                resume=resume,
-                mask=_listed(mask),
-                records=results is not None,
-                planned=planned,
-                stop=interrupts,
-            ):
-                gc.enable()
-                outcome.append(result)
-                everything.extend(list(result.diagnostics))
-                progress.step(describe(result.job), result)
-        except KeyboardInterrupt:
-            interrupted = True
-            say(f"interrupted after {len(outcome)} of {len(work)}; what is written is whole, --resume renders the rest")
-    records = [result.record for result in outcome if result.record is not None]
-    if results is not None and records:
-        write_results(records, None, results, overwrite=overwrite or resume)
-    failed = failures + [f"{describe(result.job)}: {result.error}" for result in outcome if result.error]
-    told = {f"<{item.path}>: {item.message}" for item in everything}
-    for failure in failures + [result.error for result in outcome if result.error and result.error not in told]:
-        say(f"error: {failure}")
-    if as_json:
-        print_json(report(outcome, everything, failed))
-    else:
-        show_diagnostics(everything, verbose=verbose)
-    left_out = any(item.code in LEFT_OUT and item.severity is Severity.ERROR for item in everything)
-    if not failed and not left_out and not interrupted:
-        return DONE
-    return SOME_FAILED if any(result.error is None for result in outcome) else FAILED
+    return run(request)
 
 
 def split_paths(paths: list[str], out: str | None) -> tuple[list[str], str | None]:
@@ -194,80 +178,5 @@ def refuse_unsupported(complexity, jobs, renderer, disable_camera_light, render_
         raise ArgumentError(f"--complexity {complexity}: expected low, medium, high or veryhigh")
 
 
-def check_samples(samples: int) -> None:
-    from hdwarp.delegate.sampling import sample_grid
-
-    sample_grid(samples)
-
-
-def _listed(text: str | None) -> list[str] | None:
-    return [part for part in text.replace(" ", ",").split(",") if part] if text is not None else None
-
-
-def plan_stages(stages, cameras, products, options, planned, *, mask, session_layer, strict):
-    """[(stage, shots)] and the stages that failed, as messages; with one stage its error is raised."""
-    from hdwarp.batch.shots import plan_shots
-    from hdwarp.stage.open import open_stage
-    from hdwarp.stage.render_spec import find_render_prims
-
-    shots, failures, asked = [], [], mask or []
-    if mask is not None:  # what is named for rendering has to be there too, and by custom render prims are below /Render
-        mask = [*mask, "/Render", *(name for name in [*cameras, *products, options["settings"]] if name and name.startswith("/"))]
-    for path in stages:
-        diagnostics = Diagnostics()
-        try:
-            stage = open_stage(path, mask=mask, session_layer=session_layer, diagnostics=diagnostics)
-            for name in asked:
-                if not stage.GetPrimAtPath(name):
-                    diagnostics.warning(name, "mask", "--mask names this path, and no prim is there")
-            found = find_render_prims(stage)
-            planned[id(stage)] = diagnostics
-            of_stage = plan_shots(stage, cameras=cameras, products=products, diagnostics=diagnostics, found=found, **options)
-            if strict:
-                diagnostics.raise_errors()
-            shots.append((stage, of_stage))
-        except Error as error:
-            if len(stages) == 1:
-                raise
-            failures.append(str(error))
-    return shots, failures
-
-
-def report(outcome, diagnostics: Diagnostics, failed: list[str]) -> dict:
-    """What --json prints."""
-    return {
-        "outputs": [
-            {
-                "stage": result.job.stage.GetRootLayer().identifier,
-                "product": result.job.shot.product,
-                "camera": result.job.shot.camera,
-                "frame": result.job.frame_number,
-                "written": [str(path) for path in result.written],
-                "kept": [str(path) for path in result.kept],
-                "aovs": list(result.job.shot.aovs),
-                "width": result.job.shot.image.width,
-                "height": result.job.shot.image.height,
-                "error": result.error,
-            }
-            for result in outcome
-        ],
-        "diagnostics": [item.as_dict() for item in diagnostics],
-        "failed": failed,
-    }
-
-
-class Progress:
-    """One line a finished shot, with the time left in longer runs."""
-
-    def __init__(self, total: int, *, quiet: bool) -> None:
-        self.total, self.done, self.quiet, self.start = total, 0, quiet, clock.perf_counter()
-
-    def step(self, name: str, result) -> None:
-        self.done += 1
-        if self.quiet or result.error:
-            return
-        left = (clock.perf_counter() - self.start) / self.done * (self.total - self.done)
-        place = f"[{self.done}/{self.total}] " if self.total > 1 else ""
-        files = ", ".join(str(Path(path)) for path in [*result.written, *result.kept])
-        what = "kept" if result.kept and not result.written else "wrote"
-        say(f"{place}{name}: {what} {files}" + (f" ({left:.0f} s left)" if left >= 2 else ""))
+def _listed(text: str | None) -> tuple[str, ...] | None:
+    return tuple(part for part in text.replace(" ", ",").split(",") if part) if text is not None else None

@@ -72,7 +72,8 @@ def _gather_gprims(
     world = transforms.columns_from_gf([item.state.matrix for item in drawn])
     shaped = [k for k, item in enumerate(drawn) if item.shape is not None]
     if shaped:
-        world[shaped, :3, :3] = world[shaped, :3, :3] @ np.stack([drawn[k].shape.linear for k in shaped])
+        with np.errstate(invalid="ignore"):  # infinite scales are reported below
+            world[shaped, :3, :3] = world[shaped, :3, :3] @ np.stack([drawn[k].shape.linear for k in shaped])
     placed = [_placed(item, world[k]) for k, item in enumerate(drawn)]
     metres = transforms.in_metres(world, columns.metres_per_unit)
     finite, invertible = transforms.usable(world)

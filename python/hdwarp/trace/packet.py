@@ -3,40 +3,19 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
 
 import warp as wp
 
 from hdwarp.launch import LANE_OPTIONS, launch
 from hdwarp.tables.structs import MESH, ClipPlane, InstanceColumns, MeshColumns, Peel, TopLevel, ViewRow, Visibility, vec16f
 from hdwarp.trace.instances import NO_CHILD, ObjectFrame, trace_mesh, trace_shape
+from hdwarp.trace.jobs import SceneKinds, find_view
 from hdwarp.trace.layers import look_behind
 from hdwarp.trace.nodes import STACK, push_children
+from hdwarp.trace.pixel_rays import trace_by_pixels
 from hdwarp.trace.pixels import cut_pixels, depth_of, lowest, nearest_depth, nearest_left, start_pixels, store, vec16i
 from hdwarp.trace.rays import TILE_HEIGHT, TILE_WIDTH, Frustum, frustum_of, object_rays, place_exactly, screen_of, tile_origin, world_rays
 from hdwarp.trace.shapes import MISS
-
-
-@dataclass(frozen=True)
-class SceneKinds:
-    """What a scene contains; each distinct value compiles one kernel."""
-
-    mesh: bool = True
-    shapes: bool = False
-
-
-@wp.func
-def find_view(views: wp.array[ViewRow], view_count: wp.int32, tile: wp.int32) -> wp.int32:
-    """The view that a tile job belongs to: the last that begins at or before it."""
-    low = wp.int32(0)
-    high = wp.int32(view_count)
-    while high - low > 1:
-        middle = (low + high) // 2
-        if views[middle].first_tile <= tile:
-            low = middle
-        else:
-            high = middle
-    return low
 
 
 @functools.cache
@@ -196,7 +175,7 @@ def trace(
     peel: Peel | None = None,
     device: wp.Device | str,
 ) -> None:
-    """Fill the visibility record of all views that are not masked.
+    """Fill the visibility record of all views that are not masked: in tile packets on the CPU, a thread a pixel on CUDA.
 
     ``views``: (view_count,) ViewRow, in the order of their ``first_tile``. ``tile_count_total``: tiles of all views, masked ones
     included. ``kinds``: at least the kinds of geometry in the trees. ``affine``: whether any view is orthographic.
@@ -206,5 +185,10 @@ def trace(
     The clip range includes both ends, with 1e-6 of relative slack. Ranks of the instances that one view sees must differ.
     The key of a miss means nothing.
     """
+    device = wp.get_device(device)
+    if device.is_cuda:
+        scene = (views, view_count, tile_count_total, meshes, instances, top, visibility)
+        trace_by_pixels(*scene, kinds=kinds, affine=affine, planes=planes, peel=peel, device=device)
+        return
     inputs = [views, view_count, meshes, instances, top, planes, Peel() if peel is None else peel]
     launch(trace_kernel(kinds, affine, peel is not None), tile_count_total, inputs, [visibility], device=device, grain=4)

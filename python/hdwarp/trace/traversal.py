@@ -1,0 +1,457 @@
+"""trace.traversal: one ray through the trees: eight boxes at a time, then triangles 16 side by side (CPU) or one by one (CUDA).
+Warp functions only.
+
+As in the tile packets, what counts is a hit's *key*: 1/t, or -t along orthographic rays: the larger the nearer. Edge functions are those
+of the packets too, so that no ray passes between two triangles that share an edge.
+"""
+
+from __future__ import annotations
+
+import warp as wp
+
+from hdwarp.tables.bvh import EMPTY_CHILD
+from hdwarp.tables.structs import MESH, InstanceColumns, MeshColumns, TopLevel, vec8f, vec8i, vec16f
+from hdwarp.trace.instances import prefetch_leaf, prefetch_node
+from hdwarp.trace.layers import is_seen_already
+from hdwarp.trace.nodes import NO_HIT, STACK
+from hdwarp.trace.pixels import NO_RANK, depth_of, key_of
+from hdwarp.trace.rays import largest, narrow, times, widen
+from hdwarp.trace.shapes import shape_interval
+from hdwarp.trace.triangles import NO_KEY, greatest, smallest
+
+NO_CHILD = wp.constant(EMPTY_CHILD)
+BOX_MARGIN = wp.constant(2.0e-6)  # of the distance: by how much an edge function may let a ray pass beside a triangle, and its box
+
+
+@wp.struct
+class Variant:
+    """What a kernel is specialised for: constants, all of them."""
+
+    mesh: wp.bool
+    shapes: wp.bool
+    orthographic: wp.bool  # rays may be orthographic: their t may be negative, their origins far away
+    lanes: wp.bool  # leaves as SIMD lanes: for the CPU
+    any_hit: wp.bool  # the first hit found will do
+    peel: wp.bool  # only what is behind `Found.near_key`, and its rank and triangle, counts
+
+
+@wp.struct
+class WorldRay:
+    origin: wp.vec3d
+    direction: wp.vec3f
+    forward: wp.vec3f  # unit; only read for orthographic rays
+    orthographic: wp.bool
+
+
+@wp.struct
+class ObjectRay:
+    """A ray in the space of an instance. ``shift`` is added to t: orthographic origins are slid to near the object."""
+
+    origin: wp.vec3f
+    direction: wp.vec3f
+    shift: wp.float32
+    orthographic: wp.bool
+    single_sided: wp.bool
+    row: wp.int32
+    rank: wp.int32
+
+
+@wp.struct
+class Found:
+    """The nearest hit so far; until there is one, ``key`` is that of the far end of the range."""
+
+    near_key: wp.float32
+    key: wp.float32
+    slot: wp.int32
+    instance: wp.int32
+    rank: wp.int32
+    behind_rank: wp.int32
+    behind_triangle: wp.int32
+
+
+@wp.struct
+class Slabs:
+    """A ray as boxes see it: t = (coordinate - origin) * inverse where it enters and leaves; rows of a node that hold these sides."""
+
+    inverse: wp.vec3f
+    entry_origin: wp.vec3f
+    exit_origin: wp.vec3f
+    entry_row: wp.vec3i
+    exit_row: wp.vec3i
+
+
+@wp.func
+def nothing_found(near_key: wp.float32, far_key: wp.float32) -> Found:
+    found = Found()
+    found.near_key = near_key
+    found.key = far_key
+    found.slot = -1
+    found.instance = -1
+    found.rank = NO_RANK
+    found.behind_rank = -1
+    return found
+
+
+@wp.func
+def tree_reach(nodes: wp.array[vec8f], root: wp.int32) -> wp.float32:
+    """The largest coordinate of a tree's boxes."""
+    reach = vec8f()
+    for axis in range(6):
+        row = nodes[6 * root + axis]
+        for c in range(8):
+            v = wp.abs(row[c])
+            old = reach[c]
+            reach[c] = wp.where(v > old and v < 1.0e30, v, old)
+    highest = wp.float32(0.0)
+    for c in range(8):
+        highest = wp.where(reach[c] > highest, reach[c], highest)
+    return highest
+
+
+@wp.func
+def reciprocal(d: wp.float32) -> wp.float32:
+    """1 / d, large and finite where the ray runs along the side."""
+    return 1.0 / wp.where(wp.abs(d) < 1.0e-30, wp.where(d < 0.0, -1.0e-30, 1.0e-30), d)
+
+
+@wp.func
+def slabs_of(origin: wp.vec3f, direction: wp.vec3f, reach: wp.float32) -> Slabs:
+    """Boxes count as wider by a margin: the direction's rounding, and the edge functions', at the farthest point of the tree."""
+    margin = BOX_MARGIN * (largest(origin) + reach)
+    slabs = Slabs()
+    slabs.inverse = wp.vec3f(reciprocal(direction[0]), reciprocal(direction[1]), reciprocal(direction[2]))
+    m = wp.vec3f(
+        wp.where(slabs.inverse[0] < 0.0, -margin, margin),
+        wp.where(slabs.inverse[1] < 0.0, -margin, margin),
+        wp.where(slabs.inverse[2] < 0.0, -margin, margin),
+    )
+    slabs.entry_origin = origin + m
+    slabs.exit_origin = origin - m
+    slabs.entry_row = wp.vec3i(
+        wp.where(slabs.inverse[0] < 0.0, 3, 0), wp.where(slabs.inverse[1] < 0.0, 4, 1), wp.where(slabs.inverse[2] < 0.0, 5, 2)
+    )
+    slabs.exit_row = wp.vec3i(3 - slabs.entry_row[0], 5 - slabs.entry_row[1], 7 - slabs.entry_row[2])
+    return slabs
+
+
+@wp.func
+def push_hit_children(
+    nodes: wp.array[vec8f],
+    children: wp.array[vec8i],
+    node: wp.int32,
+    slabs: Slabs,
+    near: wp.float32,
+    far: wp.float32,
+    stack: wp.array[wp.int32],
+    stack_depth: wp.array[wp.float32],
+    size: wp.int32,
+) -> wp.int32:
+    """Push the children of a node that the ray meets between ``near`` and ``far``, the nearest on top; the new size of the stack."""
+    base = 6 * node
+    entry_x = nodes[base + slabs.entry_row[0]]
+    entry_y = nodes[base + slabs.entry_row[1]]
+    entry_z = nodes[base + slabs.entry_row[2]]
+    exit_x = nodes[base + slabs.exit_row[0]]
+    exit_y = nodes[base + slabs.exit_row[1]]
+    exit_z = nodes[base + slabs.exit_row[2]]
+    depths = vec8f()
+    for c in range(8):
+        entry = greatest(
+            (entry_x[c] - slabs.entry_origin[0]) * slabs.inverse[0],
+            (entry_y[c] - slabs.entry_origin[1]) * slabs.inverse[1],
+            (entry_z[c] - slabs.entry_origin[2]) * slabs.inverse[2],
+        )
+        exit = smallest(
+            (exit_x[c] - slabs.exit_origin[0]) * slabs.inverse[0],
+            (exit_y[c] - slabs.exit_origin[1]) * slabs.inverse[1],
+            (exit_z[c] - slabs.exit_origin[2]) * slabs.inverse[2],
+        )
+        entry = wp.where(entry > near, entry, near)
+        exit = wp.where(exit < far, exit, far)
+        depths[c] = wp.where(entry <= exit, entry, NO_HIT)
+    kids = children[node]
+    floor = wp.int32(size)
+    for c in range(8):
+        depth = depths[c]
+        if depth < NO_HIT and size < STACK:
+            at = wp.int32(size)
+            while at > floor and stack_depth[wp.max(at - 1, 0)] < depth:
+                stack_depth[at] = stack_depth[at - 1]
+                stack[at] = stack[at - 1]
+                at -= 1
+            stack[at] = kids[c]
+            stack_depth[at] = depth
+            size += 1
+    return size
+
+
+@wp.func
+def edge_value(a: wp.vec3f, b: wp.vec3f, sign: wp.float32, direction: wp.vec3f) -> wp.float32:
+    """Twice the volume spanned by the ray and the edge from ``a`` to ``b``, times ``sign``: changes its sign, and nothing else, when the
+    neighbour walks the edge the other way."""
+    return wp.dot(wp.cross(a + b, (b - a) * sign), direction)
+
+
+@wp.func
+def triangle_key(a: wp.vec3f, b: wp.vec3f, c: wp.vec3f, ray: ObjectRay, near_key: wp.float32, orthographic: wp.bool) -> wp.float32:
+    """The key of a triangle, corners relative to the ray's origin; NO_KEY where the ray passes by or before the near end."""
+    normal = wp.cross(b - a, c - a)
+    distance = wp.dot(normal, a)
+    facing = wp.dot(normal, ray.direction)
+    side = wp.float32(distance)  # > 0: the ray sees the back
+    key = facing / distance
+    if orthographic:
+        side = wp.where(ray.orthographic, facing, distance)
+        key = wp.where(ray.orthographic, -distance / facing - ray.shift, key)
+    sign = wp.where(side < 0.0, -1.0, 1.0)
+    inside = smallest(
+        edge_value(a, b, sign, ray.direction), edge_value(b, c, sign, ray.direction), edge_value(c, a, sign, ray.direction)
+    )
+    useful = wp.abs(1.0 / side) < 1.0e37 and wp.abs(side) < 1.0e37  # neither degenerate nor overflowing nor NaN
+    useful = useful and inside >= 0.0 and key <= near_key and not (ray.single_sided and side > 0.0)
+    return wp.where(useful, key, NO_KEY)
+
+
+@wp.func
+def wins(meshes: MeshColumns, found: Found, key: wp.float32, slot: wp.int32, ray: ObjectRay) -> wp.bool:
+    """Nearer than what was found; where exactly as near, the lower instance rank wins, then the lower triangle."""
+    better = key > found.key
+    if key == found.key and key > NO_KEY:
+        better = ray.rank < found.rank
+        if found.instance == ray.row:
+            better = meshes.slot_triangle[slot] < meshes.slot_triangle[found.slot]
+    return better
+
+
+@wp.func
+def comes_before(meshes: MeshColumns, found: Found, slot: wp.int32, ray: ObjectRay) -> wp.bool:
+    """Whether a triangle as near as the bound that is looked behind is that bound itself or comes before it."""
+    bound = found.near_key
+    return is_seen_already(bound, bound, ray.rank, meshes.slot_triangle[slot], found.behind_rank, found.behind_triangle)
+
+
+@wp.func
+def take(found: Found, key: wp.float32, slot: wp.int32, ray: ObjectRay) -> Found:
+    found.key = key
+    found.slot = slot
+    found.instance = ray.row
+    found.rank = ray.rank
+    return found
+
+
+@wp.func
+def trace_leaf_lanes(meshes: MeshColumns, leaf: wp.int32, ray: ObjectRay, found: Found, variant: Variant) -> Found:
+    """The triangles of a leaf, 16 at a time."""
+    base = 9 * leaf
+    ax = meshes.leaf_vertices[base]
+    ay = meshes.leaf_vertices[base + 1]
+    az = meshes.leaf_vertices[base + 2]
+    bx = meshes.leaf_vertices[base + 3]
+    by = meshes.leaf_vertices[base + 4]
+    bz = meshes.leaf_vertices[base + 5]
+    cx = meshes.leaf_vertices[base + 6]
+    cy = meshes.leaf_vertices[base + 7]
+    cz = meshes.leaf_vertices[base + 8]
+    keys = vec16f()
+    for lane in range(16):
+        a = wp.vec3f(ax[lane], ay[lane], az[lane]) - ray.origin
+        b = wp.vec3f(bx[lane], by[lane], bz[lane]) - ray.origin
+        c = wp.vec3f(cx[lane], cy[lane], cz[lane]) - ray.origin
+        keys[lane] = triangle_key(a, b, c, ray, found.near_key, variant.orthographic)
+    if variant.peel:
+        for lane in range(16):
+            if keys[lane] == found.near_key and comes_before(meshes, found, 16 * leaf + lane, ray):
+                keys[lane] = NO_KEY
+    top = wp.float32(NO_KEY)
+    for lane in range(16):
+        top = wp.where(keys[lane] > top, keys[lane], top)
+    if top >= found.key:
+        for lane in range(16):
+            if keys[lane] == top:
+                if wins(meshes, found, top, 16 * leaf + lane, ray):
+                    found = take(found, top, 16 * leaf + lane, ray)
+    return found
+
+
+@wp.func_native("return vertices.data[row].c[lane];")
+def lane_of(vertices: wp.array[vec16f], row: wp.int32, lane: wp.int32) -> wp.float32: ...
+
+
+@wp.func
+def trace_leaf_singly(meshes: MeshColumns, leaf: wp.int32, ray: ObjectRay, found: Found, variant: Variant) -> Found:
+    """The triangles of a leaf, one at a time: nothing but scalars, for the registers of a CUDA thread."""
+    base = 9 * leaf
+    for lane in range(meshes.leaf_count[leaf]):
+        a = wp.vec3f(
+            lane_of(meshes.leaf_vertices, base, lane),
+            lane_of(meshes.leaf_vertices, base + 1, lane),
+            lane_of(meshes.leaf_vertices, base + 2, lane),
+        )
+        b = wp.vec3f(
+            lane_of(meshes.leaf_vertices, base + 3, lane),
+            lane_of(meshes.leaf_vertices, base + 4, lane),
+            lane_of(meshes.leaf_vertices, base + 5, lane),
+        )
+        c = wp.vec3f(
+            lane_of(meshes.leaf_vertices, base + 6, lane),
+            lane_of(meshes.leaf_vertices, base + 7, lane),
+            lane_of(meshes.leaf_vertices, base + 8, lane),
+        )
+        key = triangle_key(a - ray.origin, b - ray.origin, c - ray.origin, ray, found.near_key, variant.orthographic)
+        if variant.peel:
+            if key == found.near_key and comes_before(meshes, found, 16 * leaf + lane, ray):
+                key = wp.float32(NO_KEY)
+        if wins(meshes, found, key, 16 * leaf + lane, ray):
+            found = take(found, key, 16 * leaf + lane, ray)
+    return found
+
+
+@wp.func
+def trace_mesh_ray(
+    meshes: MeshColumns,
+    mesh: wp.int32,
+    ray: ObjectRay,
+    near: wp.float32,
+    variant: Variant,
+    stack: wp.array[wp.int32],
+    stack_depth: wp.array[wp.float32],
+    floor: wp.int32,
+    found: Found,
+) -> Found:
+    """The triangles of one instance, by its mesh's tree. The stack is free from ``floor`` on."""
+    root = meshes.root[mesh]
+    if root < 0:
+        return found
+    slabs = slabs_of(ray.origin, ray.direction, tree_reach(meshes.nodes, root))
+    near -= ray.shift
+    far = depth_of(found.key, ray.orthographic) - ray.shift
+    stack[floor] = root
+    stack_depth[floor] = -NO_HIT
+    size = floor + 1
+    while size > floor:
+        size -= 1
+        node = stack[size]
+        if stack_depth[size] <= far:
+            if variant.lanes:
+                following = stack[wp.max(size - 1, 0)]
+                if following < 0:
+                    prefetch_leaf(meshes.leaf_vertices, -1 - following)
+                else:
+                    prefetch_node(meshes.nodes, following)
+            if node >= 0:
+                size = push_hit_children(meshes.nodes, meshes.children, node, slabs, near, far, stack, stack_depth, size)
+            elif node != NO_CHILD:
+                if variant.lanes:
+                    found = trace_leaf_lanes(meshes, -1 - node, ray, found, variant)
+                else:
+                    found = trace_leaf_singly(meshes, -1 - node, ray, found, variant)
+                far = depth_of(found.key, ray.orthographic) - ray.shift
+                if variant.any_hit and found.slot >= 0:
+                    size = floor
+    return found
+
+
+@wp.func
+def trace_shape_ray(kind: wp.int32, shapes: wp.array[wp.vec4f], ray: ObjectRay, peel: wp.bool, found: Found) -> Found:
+    """An analytic shape: its front is where the ray enters; the exit is seen where the entry is cut off, if its back is drawn."""
+    interval = shape_interval(kind, shapes, ray.row, ray.origin, ray.direction)
+    entry, exit = interval[0] + ray.shift, interval[1] + ray.shift
+    entry_key, exit_key = key_of(entry, ray.orthographic), key_of(exit, ray.orthographic)
+    entry_counts = entry_key <= found.near_key and (ray.orthographic or entry > 0.0)
+    exit_counts = exit_key <= found.near_key and (ray.orthographic or exit > 0.0) and not ray.single_sided
+    if peel:
+        seen = is_seen_already(entry_key, found.near_key, ray.rank, 0, found.behind_rank, found.behind_triangle)
+        entry_counts = entry_counts and not seen
+        seen = is_seen_already(exit_key, found.near_key, ray.rank, 0, found.behind_rank, found.behind_triangle)
+        exit_counts = exit_counts and not seen
+    key = wp.where(entry_counts, entry_key, exit_key)
+    hit = interval[0] <= interval[1] and (entry_counts or exit_counts)
+    if hit and (key > found.key or (key == found.key and ray.rank < found.rank)):
+        found = take(found, key, wp.where(entry_counts, 0, 1), ray)
+    return found
+
+
+@wp.func
+def object_ray(instances: InstanceColumns, row: wp.int32, ray: WorldRay, origin: wp.vec3d, variant: Variant) -> ObjectRay:
+    """A ray, from ``origin`` in the frame of the instance's world, in the space of the instance."""
+    inside = ObjectRay()
+    inside.row = row
+    inside.rank = instances.rank[row]
+    inside.single_sided = instances.cull[row] != 0
+    inside.orthographic = ray.orthographic
+    offset = origin - instances.translation[row]
+    if variant.orthographic and ray.orthographic:
+        slide = -wp.dot(widen(ray.forward), offset)
+        offset = offset + widen(ray.direction) * slide
+        inside.shift = wp.float32(slide)
+    inside.origin = times(instances.object_from_world[row], narrow(offset))
+    inside.direction = times(instances.object_from_world[row], ray.direction)
+    return inside
+
+
+@wp.func
+def trace_tree_ray(
+    meshes: MeshColumns,
+    instances: InstanceColumns,
+    top: TopLevel,
+    root: wp.int32,
+    ray: WorldRay,
+    origin: wp.vec3d,
+    near: wp.float32,
+    variant: Variant,
+    stack: wp.array[wp.int32],
+    stack_depth: wp.array[wp.float32],
+    found: Found,
+) -> Found:
+    """All instances of one top-level tree. ``near``: t before which nothing counts."""
+    if root < 0 or (variant.any_hit and found.slot >= 0):
+        return found
+    slabs = slabs_of(narrow(origin), ray.direction, tree_reach(top.nodes, root))
+    far = depth_of(found.key, ray.orthographic)
+    stack[0] = root
+    stack_depth[0] = -NO_HIT
+    size = wp.int32(1)
+    while size > 0:
+        size -= 1
+        node = stack[size]
+        if stack_depth[size] <= far:
+            if node >= 0:
+                size = push_hit_children(top.nodes, top.children, node, slabs, near, far, stack, stack_depth, size)
+            elif node != NO_CHILD:
+                row = -1 - node
+                inside = object_ray(instances, row, ray, origin, variant)
+                kind = instances.kind[row]
+                if variant.mesh:
+                    if kind == MESH:
+                        mesh = instances.geometry[row]
+                        found = trace_mesh_ray(meshes, mesh, inside, near, variant, stack, stack_depth, size, found)
+                if variant.shapes:
+                    if kind > MESH:
+                        found = trace_shape_ray(kind, instances.shape, inside, variant.peel, found)
+                far = depth_of(found.key, ray.orthographic)
+                if variant.any_hit and found.slot >= 0:
+                    size = 0
+    return found
+
+
+@wp.func
+def trace_world_ray(
+    meshes: MeshColumns,
+    instances: InstanceColumns,
+    top: TopLevel,
+    root: wp.int32,
+    global_root: wp.int32,
+    global_offset: wp.vec3d,
+    ray: WorldRay,
+    near: wp.float32,
+    variant: Variant,
+    stack: wp.array[wp.int32],
+    stack_depth: wp.array[wp.float32],
+    found: Found,
+) -> Found:
+    """A ray through the tree of its own world, then the global one."""
+    for which in range(2):
+        tree = wp.where(which == 0, root, global_root)
+        origin = wp.where(which == 0, ray.origin, ray.origin + global_offset)
+        found = trace_tree_ray(meshes, instances, top, tree, ray, origin, near, variant, stack, stack_depth, found)
+    return found
