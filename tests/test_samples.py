@@ -20,7 +20,15 @@ def _open(name: str) -> Usd.Stage:
 
 
 def test_there_are_samples():
-    assert {"shapes.usda", "workcell.usda", "hello_camera.usda", "lens_window.usda", "instances.usda", "materials.usda", "mesh_faces.usda"} <= set(SAMPLES)
+    assert {
+        "shapes.usda",
+        "workcell.usda",
+        "hello_camera.usda",
+        "lens_window.usda",
+        "instances.usda",
+        "materials.usda",
+        "mesh_faces.usda",
+    } <= set(SAMPLES)
 
 
 @pytest.mark.parametrize("name", SAMPLES)

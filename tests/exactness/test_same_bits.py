@@ -21,8 +21,6 @@ FRESH = [name for name in ALL if name != "instanceRow"]  # a row is where a scen
 WIDTH, HEIGHT = 150, 101
 
 
-
-
 def random_stage(brute, seed: int) -> Usd.Stage:
     """A bit of everything: soups, closed meshes with subsets and holes in them, shapes, an instancer, bodies, mirrors, shear, coincident
     copies; a perspective and an orthographic camera with clip planes."""
@@ -230,5 +228,3 @@ def test_run_to_run(brute, tmp_path):
         command = [sys.executable, "-c", script, str(path), " ".join(ALL)]
         done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"HDWARP_THREADS": count}, check=True, timeout=250)
         assert f"bits {expected}" in done.stdout
-
-

@@ -157,6 +157,19 @@ def test_materials_without_surface(read):
     assert read('def Material "m" {}\n' + cube("/m")).codes("/m") == ["material"]
 
 
+@pytest.mark.parametrize(
+    ("opacity", "threshold", "cut", "noted"),
+    [(0.5, 0.0, False, True), (0.5, 0.6, True, True), (0.6, 0.6, False, False), (1.0, 0.5, False, False)],
+)
+def test_opacity_threshold_cuts(read, opacity, threshold, cut, noted):
+    """Below a threshold above 0 nothing is drawn, and a note says so; at or above it the surface is opaque."""
+    found = read(surface("m", f"float inputs:opacity = {opacity}\nfloat inputs:opacityThreshold = {threshold}") + cube("/m"))
+    material = found.material("/c")
+    assert (material.opacity, material.opacity_threshold) == pytest.approx((opacity, threshold))
+    assert material.is_cut_away == cut
+    assert ("opacity" in found.codes("/m")) == noted
+
+
 def test_opacity_is_noted_and_bad_values_are_warned_of(read):
     found = read(surface("m", 'float inputs:opacity = 0.5\nfloat inputs:metallic = nan\nstring inputs:roughness = "rough"') + cube("/m"))
     assert found.codes("/m") == ["material-input", "material-input", "opacity"]

@@ -133,12 +133,16 @@ def test_planes_face_along_their_axis(read, axis):
 
 
 def test_sidedness_as_the_schemas_have_it(read):
-    text = 'def Plane "a" {}\ndef Plane "b" { uniform bool doubleSided = 0 }\ndef Cone "c" {}\ndef Cone "d" { uniform bool doubleSided = 1 }'
+    text = (
+        'def Plane "a" {}\ndef Plane "b" { uniform bool doubleSided = 0 }\ndef Cone "c" {}\ndef Cone "d" { uniform bool doubleSided = 1 }'
+    )
     assert [gprim.double_sided for gprim in read(text).gprims] == [True, False, False, True]
 
 
 def test_a_capsule_without_height_is_a_sphere(read):
-    found = read('def Capsule "a" { double height = 0 }\ndef Capsule_1 "b" { double height = 0\ndouble radiusTop = 2\ndouble radiusBottom = 2 }')
+    found = read(
+        'def Capsule "a" { double height = 0 }\ndef Capsule_1 "b" { double height = 0\ndouble radiusTop = 2\ndouble radiusBottom = 2 }'
+    )
     assert [gprim.kind for gprim in found.gprims] == [GeometryKind.SPHERE] * 2
     assert [gprim.transforms[0, 0, 0] for gprim in found.gprims] == [0.5, 2.0]
     assert found.codes() == []
@@ -150,7 +154,9 @@ def test_sizes_that_are_none_are_named(read, type_name, name, value):
     """Radii of the two-radius shapes and a capsule's height may be 0."""
     stage = stage_with(type_name, **{name: value})
     found = read(stage)
-    if value == 0.0 and (name in ("radiusTop", "radiusBottom") or (type_name, name) == ("Capsule", "height") or name + type_name == "heightCapsule_1"):
+    if value == 0.0 and (
+        name in ("radiusTop", "radiusBottom") or (type_name, name) == ("Capsule", "height") or name + type_name == "heightCapsule_1"
+    ):
         assert found.codes() == []
         return
     assert found.codes() == ["shape-size"]

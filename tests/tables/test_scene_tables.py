@@ -10,7 +10,7 @@ from hdwarp.delegate.render_index import RenderIndex
 from hdwarp.delegate.render_pass import RenderPass, array_type
 from hdwarp.errors import ArgumentError
 from hdwarp.stage.columns import Body, Camera, GeometryKind, Gprim, MeshGeometry, StageColumns
-from hdwarp.tables.meshes import mesh_centre
+from hdwarp.tables.meshes import mesh_centre, mesh_scale
 from hdwarp.tables.scene_tables import SceneTables
 from hdwarp.views.conform import image_spec
 from hdwarp.views.rows import View, ViewTable
@@ -95,6 +95,21 @@ def test_taking_the_centre_off_a_mesh_is_exact(seed):
     centre = mesh_centre(points)
     moved = points.astype(np.float64) - centre
     assert np.array_equal(moved.astype(np.float32).astype(np.float64), moved)
+
+
+@pytest.mark.parametrize(("size", "scaled"), [(1.0, False), (1e-6, False), (1e6, False), (1e-15, True), (1e20, True), (0.0, False)])
+def test_points_of_uncommon_size_are_scaled_without_loss(size, scaled):
+    """By a power of two near their size; a few points far beyond do not count."""
+    rng = np.random.default_rng(1)
+    points = (rng.uniform(-1, 1, (100, 3)) * size).astype(np.float32)
+    scale = mesh_scale(points, np.zeros(3))
+    assert (scale != 1.0) == scaled
+    assert np.log2(scale) % 1.0 == 0.0
+    assert np.array_equal((points.astype(np.float64) / scale).astype(np.float32) * scale, points.astype(np.float64))
+    assert not scaled or 1e-9 < size / scale < 1e9
+    points[:5] = 3e38
+    assert size == 0.0 or abs(np.log2(size / mesh_scale(points, np.zeros(3)))) < 35
+    assert mesh_scale(np.zeros((0, 3), np.float32), np.zeros(3)) == 1.0
 
 
 def test_nothing_changed_nothing_done(device):

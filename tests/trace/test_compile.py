@@ -5,15 +5,21 @@ from __future__ import annotations
 import pytest
 import warp as wp
 
+from hdwarp.shade import cutout
 from hdwarp.tables import bvh_kernels
 from hdwarp.trace import SceneKinds, trace_kernel
 
 
-@pytest.mark.parametrize("affine", [False, True])
-def test_trace_kernel_compiles_to_ptx(tmp_path, affine):
-    kernel = trace_kernel(SceneKinds(mesh=True, shapes=True), affine)
+@pytest.mark.parametrize(("affine", "peel"), [(False, False), (True, False), (True, True)])
+def test_trace_kernel_compiles_to_ptx(tmp_path, affine, peel):
+    kernel = trace_kernel(SceneKinds(mesh=True, shapes=True), affine, peel)
     (path,) = wp.compile_aot_module(kernel.module, arch=80, module_dir=tmp_path, use_ptx=True)
     assert ".target sm_80" in path.read_text()
+
+
+def test_cutout_marks_compile_to_ptx(tmp_path):
+    (path,) = wp.compile_aot_module(cutout._mark_cutouts.module, arch=80, module_dir=tmp_path, use_ptx=True)
+    assert "mark_cutouts" in path.read_text()
 
 
 def test_tree_kernels_compile_to_ptx(tmp_path):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -18,7 +20,7 @@ def every_layer(tools, scene, camera, count=60):
     """All layers until nothing is left; checks that depths never decrease."""
     images = scene.layers(camera, count)
     assert not images[-1].hit.any()
-    for front, behind in zip(images, images[1:], strict=False):
+    for front, behind in itertools.pairwise(images):
         assert (front.hit | ~behind.hit).all()  # what is gone stays gone
         both = behind.hit
         assert (behind.t[both] >= front.t[both]).all()
@@ -78,7 +80,9 @@ def test_coincident_shapes_and_their_two_sides(tools, device):
     images = tools.Scene([], spheres, device=device).layers(tools.perspective(15, 15), 4)
     assert [int(image.instance[7, 7]) for image in images] == [1, 0, 1, 0, -1]
     assert [float(image.t[7, 7]) for image in images[:4]] == pytest.approx([2, 2, 4, 4])
-    images = tools.Scene([], [tools.Instance(np.eye(3), kind=tools.CUBE)], device=device).layers(tools.perspective(15, 15, eye=(0, 0, 0)), 1)
+    images = tools.Scene([], [tools.Instance(np.eye(3), kind=tools.CUBE)], device=device).layers(
+        tools.perspective(15, 15, eye=(0, 0, 0)), 1
+    )
     assert images[0].hit.all()
     assert not images[1].hit.any()
 

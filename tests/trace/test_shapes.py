@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 import warp as wp
 
+from hdwarp.tables import structs
+from hdwarp.trace import ray_bundles, trace_free, trace_rays
 from hdwarp.trace.shapes import shape_interval
 
 CAMERAS = ("perspective", "orthographic")
@@ -27,7 +29,11 @@ SOLIDS = [name for name in SHAPES if "plane" not in name]
 def make_camera(tools, kind, **options):
     turn = tools.rotation((1, 2, 3), 0.7)
     eye = turn[:, 2] * 4.0
-    return tools.perspective(eye=eye, turn=turn, **options) if kind == "perspective" else tools.orthographic(eye=eye, turn=turn, size=4.0, **options)
+    return (
+        tools.perspective(eye=eye, turn=turn, **options)
+        if kind == "perspective"
+        else tools.orthographic(eye=eye, turn=turn, size=4.0, **options)
+    )
 
 
 def instance(tools, name, linear=None, translation=(0.0, 0.0, 0.0), **options):
@@ -96,8 +102,6 @@ def test_an_endless_plane_reaches_to_the_horizon(tools, device):
     """Eye 1 m above, looking level, focal length 240 px: row y below the horizon is 240 / (y + 0.5) m away, up to the far end and
     no row is missing between; nothing above the horizon."""
     scene = tools.Scene([], [instance(tools, "endless plane")], device=device)
-    level = np.array([[1.0, 0, 0], [0, 0, -1], [0, 1, 0]])  # looks along +y, up is +z
-    camera = tools.perspective(32, 200, eye=(0, 0, 1.0), turn=level.T @ np.diag([1, 1, 1]), focal=1.2)
     camera = tools.perspective(32, 200, eye=(0, 0, 1.0), turn=tools.look_at((0, 0, 1.0), (0, 1, 1.0)), focal=1.2)
     image = scene.trace(camera)[0]
     assert image.hit[100:].all()
@@ -114,7 +118,7 @@ def test_an_endless_plane_reaches_to_the_horizon(tools, device):
 
 
 def test_endless_planes_do_not_spoil_the_tree(tools, device):
-    """Three of them among 2000 spheres: the picture is right, and beside the root's, boxes are as small as without them."""
+    """Three of them among 300 spheres: the picture is right, and beside the root's, boxes are as small as without them."""
     rng = np.random.default_rng(0)
     spheres = [tools.Instance(np.eye(3) * 0.05, rng.uniform(-2, 2, 3) * [1, 1, 0.3], kind=tools.SPHERE) for _ in range(300)]
     planes = [
@@ -129,6 +133,35 @@ def test_endless_planes_do_not_spoil_the_tree(tools, device):
     assert node_of_plane[root]
     assert node_of_plane.sum() <= 2  # the root and one node of planes
     assert endless[root].sum() == 1
+
+
+@pytest.mark.parametrize("way", [trace_free, trace_rays])
+def test_free_and_single_rays_see_the_same(tools, way, device):
+    """All shapes at once, an endless plane below them, in the directions of a camera's pixels and in all directions."""
+    rng = np.random.default_rng(1)
+    instances = [instance(tools, name, tools.random_affine(rng, mirrored=False) * 0.3, rng.uniform(-1, 1, 3)) for name in SOLIDS * 2]
+    instances.insert(3, instance(tools, "endless plane", tools.rotation((1, 0, 0), 0.1), (0, 0, -2.0)))
+    scene = tools.Scene([], instances, device=device)
+    turn = tools.rotation((1, 0, 0), 1.2)
+    camera = tools.perspective(64, 48, eye=(0.1, -4.0, 0.5), turn=turn, focal=0.8, far=1e6)
+    expected, unsure = scene.cast(camera)
+    top = structs.TopLevel()
+    top.nodes, top.children = scene.top.nodes, scene.top.children
+    bundles = ray_bundles(camera.origin, (48, 64), root=int(scene.top.root[0]), near=1e-3, far=1e6, device=device)
+    directions = camera.rays()[1]
+    given = wp.array(directions.reshape(-1, 3).astype(np.float32), dtype=wp.vec3f, device=device)
+    arguments = [given] if way is trace_free else [None, given]
+    hits = way(bundles, *arguments, scene.columns, scene.rows, top, kinds=scene.kinds, device=device)
+    instances_seen, slots = (a.numpy().reshape(48, 64) for a in (hits.instance, hits.slot))
+    t = hits.t.numpy().reshape(48, 64) / np.linalg.norm(directions, axis=-1)
+    image = tools.Image(slots, instances_seen, np.where(instances_seen >= 0, t, np.nan))
+    tools.compare(image, expected, unsure, tolerance=3e-5)
+    assert (instances_seen == 3).mean() > 0.1
+    around = rng.normal(size=(48 * 64, 3)).astype(np.float32)
+    given.assign(around)
+    hits = way(bundles, *arguments, scene.columns, scene.rows, top, kinds=scene.kinds, device=device)
+    down = (around @ instances[3].linear[:, 2]) < -1e-3
+    assert (hits.instance.numpy()[down] >= 0).all()
 
 
 @pytest.mark.parametrize("scale", [1e-9, 1e-3, 1e6, 1e12])

@@ -218,13 +218,13 @@ def resolve_var(
         raise ArgumentError("a render var without sourceName and name; author sourceName")
     aov, conversion = _source(source, source_type or "raw")
     aov_spec(aov)
-    authored = str(data_type or _first(parameters, _FORMAT_PARAMETERS) or "")
+    authored = data_type or _first(parameters, _FORMAT_PARAMETERS)
     return aov, replace(conversion, precision=_precision(aov, conversion, authored))
 
 
 def channel_name(var_name: str, parameters: Mapping[str, object] | None = None) -> str:
     """The name a var's channels have in files: ``driver:parameters:aov:name`` where authored, else the prim's name."""
-    return str(_first(parameters or {}, _NAME_PARAMETERS) or var_name)
+    return _first(parameters or {}, _NAME_PARAMETERS) or var_name
 
 
 def _source(source: str, source_type: str) -> tuple[str, Conversion]:
@@ -251,5 +251,11 @@ def _precision(aov: str, conversion: Conversion, authored: str) -> str:
     return "half" if aov in ("color", "albedo") else "float"
 
 
-def _first(parameters: Mapping[str, object], names: tuple[str, ...]) -> object:
-    return next((parameters[name] for name in names if parameters.get(name)), None)
+def _first(parameters: Mapping[str, object], names: tuple[str, ...]) -> str:
+    """The first of the parameters that is there and is text: numbers and arrays name nothing (`unusable_parameters` tells them)."""
+    return next((str(parameters[name]) for name in names if isinstance(parameters.get(name), str) and parameters[name]), "")
+
+
+def unusable_parameters(parameters: Mapping[str, object]) -> list[str]:
+    """Names of driver parameters that are meant for `resolve_var` and `channel_name` and hold no text."""
+    return [name for name in (*_NAME_PARAMETERS, *_FORMAT_PARAMETERS) if not isinstance(parameters.get(name, ""), str)]

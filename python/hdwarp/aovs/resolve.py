@@ -214,7 +214,8 @@ class ResolvePlan:
             values = self._clear_of(name)
             make = {1: float, 2: wp.vec2f, 3: wp.vec3f}[len(values)]
             setattr(clears, member, make(*values))
-        self._add(geometry_kernel(self._lanes), [vertices, self._scalars(instances.object_from_world), instances, *record, clears, planes])
+        turn, shapes = self._scalars(instances.object_from_world), self._scalars(instances.shape)
+        self._add(geometry_kernel(self._lanes), [vertices, turn, shapes, instances, *record, clears, planes])
 
     def _colour(
         self, materials: MaterialColumns, seen: wp.array, material_row: wp.array, normal: wp.array | None, display: wp.array | None

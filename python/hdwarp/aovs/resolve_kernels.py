@@ -16,7 +16,7 @@ from hdwarp.aovs.hits import (
     triangle_corner,
 )
 from hdwarp.aovs.pixel_runs import NO_INSTANCE, Ray, block_count, lane_options, object_ray, pixel_run, world_ray
-from hdwarp.aovs.shape_hits import round_distance, round_normal, round_parameters
+from hdwarp.aovs.shape_hits import ball_crossings, cone_crossings, round_normal, round_parameters
 from hdwarp.tables.structs import CAPSULE, CONE, CUBE, MESH, PLANE, SPHERE, InstanceColumns, ViewRow
 
 _OUTSIDE = 1.0e-4  # weights below minus this: the exact ray passes the triangle; see `grazing_hit`
@@ -68,6 +68,7 @@ def geometry_kernel(lanes: int) -> wp.Kernel:
         rows: wp.int32,
         vertices: wp.array[wp.float32],  # MeshColumns.leaf_vertices, flat: (leaf, corner, axis, lane)
         turn: wp.array[wp.float32],  # InstanceColumns.object_from_world, flat; its transpose turns normals, and keeps a mirrored outside
+        shapes: wp.array[wp.float32],  # InstanceColumns.shape, flat
         instances: InstanceColumns,
         slots: wp.array[ints],  # the visibility record, a block an item
         seen_instances: wp.array[ints],
@@ -91,6 +92,8 @@ def geometry_kernel(lanes: int) -> wp.Kernel:
         nx, ny, nz = floats(), floats(), floats()  # object-space normal, not unit
         w0, w1 = floats(), floats()
         x, y, z = floats(), floats(), floats()
+        low_radius, high_radius, extent = doubles(), doubles(), doubles()  # of cones and capsules
+        enters, leaves = doubles(), doubles()  # where their surface is crossed
         current = wp.int32(-1)  # the instance `inside` belongs to
         inside = Ray()
         for block in range(run.blocks):
@@ -255,50 +258,76 @@ def geometry_kernel(lanes: int) -> wp.Kernel:
 
             if (kinds & ((1 << CONE) | (1 << CAPSULE))) != 0:
                 for lane in range(LANES):
-                    if kind[lane] == CONE or kind[lane] == CAPSULE:
-                        shape = instances.shape[row[lane]]
-                        capsule = kind[lane] == CAPSULE
-                        distance = round_distance(
-                            ox[lane],
-                            oy[lane],
-                            oz[lane],
-                            dx[lane],
-                            dy[lane],
-                            dz[lane],
-                            shape,
-                            capsule,
-                            slot[lane] != 0,
-                            seen_distance(key[lane], view.orthographic),
-                        )
-                        t[lane] = distance
-                        qx = wp.float32(ox[lane] + distance * dx[lane])
-                        qy = wp.float32(oy[lane] + distance * dy[lane])
-                        qz = wp.float32(oz[lane] + distance * dz[lane])
-                        normal = round_normal(qx, qy, qz, shape, capsule)
-                        nx[lane] = normal[0]
-                        ny[lane] = normal[1]
-                        nz[lane] = normal[2]
-                        if out.barycentric:
-                            weights = round_parameters(qx, qy, qz, shape, capsule)
+                    mine = kind[lane] == CONE or kind[lane] == CAPSULE
+                    k = 4 * wp.max(row[lane], 0)
+                    low_radius[lane] = wp.float64(wp.where(mine, shapes[k], 1.0))
+                    high_radius[lane] = wp.float64(wp.where(mine, shapes[k + 1], 1.0))
+                    extent[lane] = wp.float64(wp.where(mine, shapes[k + 2], 1.0))
+                for lane in range(LANES):
+                    side = cone_crossings(
+                        ox[lane], oy[lane], oz[lane], dx[lane], dy[lane], dz[lane], low_radius[lane], high_radius[lane], extent[lane]
+                    )
+                    enters[lane] = side[0]
+                    leaves[lane] = side[1]
+                if (kinds & (1 << CAPSULE)) != 0:
+                    for lane in range(LANES):
+                        slope = wp.float64(0.5) * (high_radius[lane] - low_radius[lane]) / extent[lane]
+                        slant = wp.sqrt(wp.float64(1.0) + slope * slope)
+                        pz = oz[lane] - (slope * low_radius[lane] - extent[lane])
+                        bottom = ball_crossings(ox[lane], oy[lane], pz, dx[lane], dy[lane], dz[lane], low_radius[lane] * slant)
+                        pz = oz[lane] - (slope * high_radius[lane] + extent[lane])
+                        top = ball_crossings(ox[lane], oy[lane], pz, dx[lane], dy[lane], dz[lane], high_radius[lane] * slant)
+                        entry = wp.where(bottom[0] < top[0], bottom[0], top[0])
+                        leave = wp.where(bottom[1] > top[1], bottom[1], top[1])
+                        mine = kind[lane] == CAPSULE
+                        enters[lane] = wp.where(mine and entry < enters[lane], entry, enters[lane])
+                        leaves[lane] = wp.where(mine and leave > leaves[lane], leave, leaves[lane])
+                for lane in range(LANES):
+                    recorded = seen_distance(key[lane], view.orthographic)
+                    distance = wp.where(slot[lane] == 0, enters[lane], leaves[lane])
+                    distance = wp.where(enters[lane] <= leaves[lane], distance, recorded)  # the exact ray just misses
+                    qx = wp.float32(ox[lane] + distance * dx[lane])
+                    qy = wp.float32(oy[lane] + distance * dy[lane])
+                    qz = wp.float32(oz[lane] + distance * dz[lane])
+                    low_end, high_end, half_height = wp.float32(low_radius[lane]), wp.float32(high_radius[lane]), wp.float32(extent[lane])
+                    normal = round_normal(qx, qy, qz, low_end, high_end, half_height, kind[lane] == CAPSULE)
+                    mine = kind[lane] == CONE or kind[lane] == CAPSULE
+                    t[lane] = wp.where(mine, distance, t[lane])
+                    nx[lane] = wp.where(mine, normal[0], nx[lane])
+                    ny[lane] = wp.where(mine, normal[1], ny[lane])
+                    nz[lane] = wp.where(mine, normal[2], nz[lane])
+                if out.barycentric:
+                    for lane in range(LANES):
+                        if kind[lane] == CONE or kind[lane] == CAPSULE:
+                            weights = round_parameters(
+                                wp.float32(ox[lane] + t[lane] * dx[lane]),
+                                wp.float32(oy[lane] + t[lane] * dy[lane]),
+                                wp.float32(oz[lane] + t[lane] * dz[lane]),
+                                wp.float32(low_radius[lane]),
+                                wp.float32(high_radius[lane]),
+                                wp.float32(extent[lane]),
+                                kind[lane] == CAPSULE,
+                            )
                             w0[lane] = weights[0]
                             w1[lane] = weights[1]
 
             if (kinds & (1 << PLANE)) != 0:
                 for lane in range(LANES):
-                    if kind[lane] == PLANE:
-                        distance = -oz[lane] * reciprocal(dz[lane])
-                        recorded = seen_distance(key[lane], view.orthographic)
-                        if not (distance * recorded > wp.float64(0.0)):  # on the very horizon
-                            distance = recorded
-                        qx = wp.float32(ox[lane] + distance * dx[lane]) * 0.5 + 0.5
-                        qy = wp.float32(oy[lane] + distance * dy[lane]) * 0.5 + 0.5
-                        shape = instances.shape[row[lane]]
-                        t[lane] = distance
-                        nx[lane] = 0.0
-                        ny[lane] = 0.0
-                        nz[lane] = 1.0
-                        w0[lane] = wp.where(wp.isfinite(shape[0]), wp.clamp(qx, 0.0, 1.0), qx)
-                        w1[lane] = wp.where(wp.isfinite(shape[1]), wp.clamp(qy, 0.0, 1.0), qy)
+                    mine = kind[lane] == PLANE
+                    distance = -oz[lane] * reciprocal(dz[lane])
+                    recorded = seen_distance(key[lane], view.orthographic)
+                    distance = wp.where(distance * recorded > wp.float64(0.0), distance, recorded)  # on the very horizon
+                    qx = wp.float32(ox[lane] + distance * dx[lane]) * 0.5 + 0.5
+                    qy = wp.float32(oy[lane] + distance * dy[lane]) * 0.5 + 0.5
+                    k = 4 * wp.max(row[lane], 0)
+                    qx = wp.where(shapes[k] > 1.0, qx, wp.clamp(qx, 0.0, 1.0))  # endless: on past the edges
+                    qy = wp.where(shapes[k + 1] > 1.0, qy, wp.clamp(qy, 0.0, 1.0))
+                    t[lane] = wp.where(mine, distance, t[lane])
+                    nx[lane] = wp.where(mine, 0.0, nx[lane])
+                    ny[lane] = wp.where(mine, 0.0, ny[lane])
+                    nz[lane] = wp.where(mine, 1.0, nz[lane])
+                    w0[lane] = wp.where(mine, qx, w0[lane])
+                    w1[lane] = wp.where(mine, qy, w1[lane])
 
             if out.distance_to_image_plane:
                 for lane in range(LANES):

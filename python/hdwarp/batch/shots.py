@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from hdwarp.aovs.registry import Conversion, resolve_var
+from hdwarp.aovs.registry import Conversion, resolve_var, unusable_parameters
 from hdwarp.errors import ArgumentError, Diagnostics, Severity, StageError
 from hdwarp.stage.open import default_time, metres_per_unit
 from hdwarp.stage.render_spec import RenderPrims, find_render_prims
@@ -129,7 +129,7 @@ def plan_shots(
     if named:
         return [plan_shot(stage, path, diagnostics=diagnostics, found=found, **options) for path in dict.fromkeys(named)]
     shots = []
-    paths = settings_products(stage, options.get("settings"), found)
+    paths = settings_products(stage, options.get("settings"), found, diagnostics)
     for path in paths:
         try:
             shots.append(plan_shot(stage, path, diagnostics=diagnostics, found=found, **options))
@@ -177,6 +177,8 @@ def _shot_vars(product: RenderProductSpec, aovs: Sequence[str] | None, unit: flo
         return tuple(ShotVar(name, *resolve_var(name)) for name in dict.fromkeys(aovs))
     found = []
     for var in product.render_vars:
+        for name in unusable_parameters(var.settings):
+            diagnostics.warning(var.path, "wrong-type", f"{name} holds no text; it is ignored. Author a token or a string")
         try:
             aov, conversion = resolve_var(var.source_name, var.source_type, var.data_type or None, var.name, var.settings)
         except ArgumentError as error:

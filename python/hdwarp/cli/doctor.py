@@ -17,6 +17,7 @@ _PACKAGES = ("usd-core", "warp-lang", "numpy", "mujoco", "OpenEXR", "Pillow")
 def doctor(
     device: Annotated[str | None, typer.Option("--device", help="cpu or cuda:0; all devices by default.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")] = False,
+    warm: Annotated[bool, typer.Option("--warm", help="First compile every kernel, so that no render waits for the compiler.")] = False,
 ) -> int:
     from hdwarp.cli.quiet import start_quietly
 
@@ -30,6 +31,7 @@ def doctor(
 
     launch.on_compile = lambda name: say("compiling kernels; this happens on the first run only")
     names = [str(item) for item in wp.get_devices()] if device is None else [str(find_device(device))]
+    warmed = {name: _warm(name) for name in names} if warm else {}
     checks = {name: verify(name) for name in names}
     about = {
         "hdwarp": hdwarp.__version__,
@@ -42,6 +44,8 @@ def doctor(
         "pluginPath": str(hdwarp.plugin_path()),
         "checks": {name: error or "ok" for name, error in checks.items()},
     }
+    if warm:
+        about["kernels"] = warmed
     if as_json:
         print_json(about)
     else:
@@ -50,6 +54,16 @@ def doctor(
                 value = ", ".join(f"{name} {item}" for name, item in value.items())
             print(f"{key}: {value}")
     return FAILED if any(checks.values()) else DONE
+
+
+def _warm(device: str) -> str:
+    """Compile every kernel for a device; what was done, in words."""
+    from hdwarp.cli.warm import warm
+
+    say(f"compiling every kernel for {device}; this may take some minutes")
+    done = warm(device)
+    cached = done.kernel_count - done.compiled_count
+    return f"{done.compiled_count} compiled, {cached} in the cache, {done.seconds:.0f} s in {done.process_count} processes"
 
 
 def _version(package: str) -> str:

@@ -9,6 +9,8 @@ from pxr import Gf, Sdf, Usd, UsdGeom
 
 from hdwarp.errors import Diagnostics
 from hdwarp.stage.columns import MAX_CLIPPING_PLANES, Camera
+from hdwarp.stage.facts import Category, categorise
+from hdwarp.stage.transforms import LARGEST
 
 # A camera with this attribute keeps one side of its aperture and lets the other follow the image, whatever the product's policy says:
 # UsdGeom.Camera has no word for "a vertical field of view, kept at any aspect". Its values are two of UsdRender's own policies.
@@ -18,7 +20,40 @@ FOLLOW_HEIGHT = "adjustApertureHeight"
 
 _SNAP = 1e-9  # axes this near to the identity are the identity
 _NOTABLE = 1e-6  # what differs by less is rounding of a rotation written in float32, not worth a diagnostic
+_NOWHERE = 1e30  # metres: nothing is drawn beyond a fraction of it, and float32 holds it
+_BRIGHTEST = 1e30  # exposure scale
 _SINGULAR = 1e-12  # volume of the unit axes below which a transform has no inverse worth having
+
+
+_CLOSED = (Category.POINT_INSTANCER, Category.SHADING, Category.SUBSET)  # the walk takes no cameras below these
+
+
+def camera_paths(stage: Usd.Stage) -> list[str]:
+    """Paths of the cameras that `read_stage` reads, in path order, those inside native instances included; those that only a point
+    instancer places are not among them: they have no place of their own."""
+    categories: dict[str, Category] = {}  # by prim type: dearer than a lookup
+    paths = []
+    prims = iter(Usd.PrimRange.Stage(stage, Usd.TraverseInstanceProxies()))
+    for prim in prims:
+        name = prim.GetTypeName()
+        category = categories.get(name)
+        if category is None:
+            category = categories[name] = categorise(prim, name)[0]
+        if category in _CLOSED:
+            prims.PruneChildren()
+        elif category is Category.CAMERA:
+            paths.append(str(prim.GetPath()))
+    return sorted(paths)
+
+
+def camera_obstacle(prim: Usd.Prim) -> str:
+    """Why a Camera prim is not among `camera_paths`: what it is inside of; "" for those that are."""
+    above = prim.GetParent()
+    while above and not above.IsPseudoRoot():
+        if categorise(above, above.GetTypeName())[0] in _CLOSED:
+            return f"inside the {above.GetTypeName()} <{above.GetPath()}>"
+        above = above.GetParent()
+    return ""
 
 
 def read_camera(
@@ -86,7 +121,7 @@ def read_camera(
 
     offset = (number(camera.GetHorizontalApertureOffsetAttr()), number(camera.GetVerticalApertureOffsetAttr()))
     f_stop, focus_distance = number(camera.GetFStopAttr()), number(camera.GetFocusDistanceAttr())
-    pose = _pose(np.asarray(world_from_object, np.float64), orthographic, path, diagnostics, refuse)
+    pose = _pose(np.asarray(world_from_object, np.float64), orthographic, metres_per_unit, path, diagnostics, refuse)
     planes = _clipping_planes(camera, time, path, diagnostics)
     exposure = _exposure_scale(camera, time, path, diagnostics)
     if not usable or pose is None:
@@ -104,7 +139,7 @@ def read_camera(
         focal_length=focal_length * lens_unit,
         aperture=(aperture[0] * lens_unit, aperture[1] * lens_unit),
         aperture_offset=(offset[0] * lens_unit, offset[1] * lens_unit),
-        clipping_range=(near * metres_per_unit, far * metres_per_unit),
+        clipping_range=(max(near * metres_per_unit, -_NOWHERE), min(far * metres_per_unit, _NOWHERE)),
         clipping_planes=planes,
         exposure_scale=exposure,
         f_stop=f_stop,
@@ -197,7 +232,9 @@ def _follow(prim: Usd.Prim) -> str:
     return str(attribute.Get() or "") if attribute else ""
 
 
-def _pose(matrix: np.ndarray, orthographic: bool, path: Sdf.Path, diagnostics: Diagnostics, refuse) -> tuple | None:
+def _pose(
+    matrix: np.ndarray, orthographic: bool, metres_per_unit: float, path: Sdf.Path, diagnostics: Diagnostics, refuse
+) -> tuple | None:
     """(rigid pose, axes, 3x3 rigid_from_camera) with the position still in scene units."""
     linear = matrix[:3, :3]
     if not np.isfinite(matrix[:3]).all():
@@ -206,6 +243,9 @@ def _pose(matrix: np.ndarray, orthographic: bool, path: Sdf.Path, diagnostics: D
     lengths = np.linalg.norm(linear, axis=0)
     if lengths.min() < 1e-100 or abs(np.linalg.det(linear / lengths)) < _SINGULAR:
         refuse("camera-transform", "its transform is singular (a scale of 0?); mend the xformOps of the camera or of a prim above it")
+        return None
+    if np.abs(matrix[:3, 3]).max() * metres_per_unit > LARGEST:
+        refuse("camera-transform", f"it is farther than {LARGEST:g} m from the origin; mend its xformOps or the stage's metersPerUnit")
         return None
     rotation, axes, full = split_transform(linear, orthographic)
     world_from_camera = np.eye(4)
@@ -252,7 +292,8 @@ def _exposure_scale(camera: UsdGeom.Camera, time: Usd.TimeCode, path: Sdf.Path, 
             scale = 2.0 ** float(camera.GetExposureAttr().Get(time))
     except OverflowError:
         scale = math.inf
-    if not math.isfinite(scale) or scale < 0.0:
-        diagnostics.warning(path, "camera-exposure", f"its exposure attributes give a scale of {scale}; using 1 (is exposure:fStop 0?)")
+    if not 0.0 <= scale <= _BRIGHTEST:
+        message = f"its exposure attributes give a scale of {scale:g}; using 1 (is exposure:fStop 0, or exposure too large?)"
+        diagnostics.warning(path, "camera-exposure", message)
         return 1.0
     return scale

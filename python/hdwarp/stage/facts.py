@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum, auto
 
 import numpy as np
-from pxr import Gf, Tf, Usd, UsdGeom, UsdLux, UsdShade
+from pxr import Gf, Tf, Usd, UsdGeom, UsdLux, UsdShade, Vt
 
 from hdwarp.errors import Diagnostics
 from hdwarp.stage import primvars
 from hdwarp.stage.open import plain_text
 from hdwarp.stage.shapes import SHAPE_TYPES
+from hdwarp.stage.spec import PURPOSES
+
+_KNOWN_PURPOSES = (*PURPOSES, None)  # None: blocked
+_AFFINE = Gf.Vec4d(0.0, 0.0, 0.0, 1.0)
 
 
 class Category(IntEnum):
@@ -70,6 +75,7 @@ class FactReader:
     has_instances: bool
     categories: dict[str, tuple[Category, bool]] = field(default_factory=dict)
     kept: dict[tuple[str, bool], Facts] = field(default_factory=dict)
+    sound_orders: dict[tuple[str, ...], Vt.TokenArray] = field(default_factory=dict)  # by authored xformOps: an order that names no other
 
 
 # Properties that say nothing to what is below a prim: read where its geometry is read.
@@ -98,7 +104,7 @@ def _read(reader: FactReader, prim: Usd.Prim, path: str, any_specifier: bool) ->
     type_name = info.GetTypeName()
     found = reader.categories.get(type_name)
     if found is None:
-        found = reader.categories[type_name] = _categorise(prim, type_name)
+        found = reader.categories[type_name] = categorise(prim, type_name)
     facts = Facts(prim, found[0], type_name, found[1])
     applied = info.GetAppliedAPISchemas()
     if applied:
@@ -147,10 +153,20 @@ def _read_properties(reader: FactReader, facts: Facts, prim: Usd.Prim, names: Se
         elif name.startswith("material:binding"):
             facts.bindings = max(facts.bindings, 2 if ":collection" in name else 1)
         elif name == "visibility":
-            facts.visible = not imageable or prim.GetAttribute(name).Get(time) != "invisible"
+            if imageable:
+                value = prim.GetAttribute(name).Get(time)
+                facts.visible = value != "invisible"
+                if value not in ("inherited", "invisible", None):
+                    message = f"visibility is {value!r}; read as inherited. Author inherited or invisible"
+                    reader.diagnostics.warning(path, "visibility", message)
         elif name == "purpose":
-            value = prim.GetAttribute(name).Get()
-            facts.purpose = value if imageable and isinstance(value, str) else None
+            if imageable:
+                value = prim.GetAttribute(name).Get()
+                facts.purpose = value if isinstance(value, str) else None
+                if value not in _KNOWN_PURPOSES:
+                    effect = "it is ignored" if facts.purpose is None else "nothing asks for it: not drawn, nor what inherits it"
+                    message = f"purpose is {value!r}; {effect}. Author one of {', '.join(PURPOSES)}"
+                    reader.diagnostics.warning(path, "purpose", message)
         elif name.endswith("Visibility") and name in ("guideVisibility", "proxyVisibility", "renderVisibility"):
             value = prim.GetAttribute(name).Get(time)
             if value in ("visible", "invisible"):
@@ -160,7 +176,38 @@ def _read_properties(reader: FactReader, facts: Facts, prim: Usd.Prim, names: Se
             if value not in (None, "default", "inherited"):
                 reader.diagnostics.note(path, "draw-mode", f"model:drawMode '{value}' is not supported; the full geometry is drawn")
     if "xformOpOrder" in names and facts.xformable:
+        ops = tuple([name for name in names if name.startswith("xformOp:")])
+        _check_op_order(reader, prim, ops, path)
         facts.local, facts.resets = reader.xforms.GetLocalTransformation(prim)
+        if any(name.startswith("xformOp:transform") for name in ops):
+            _make_affine(reader, facts, path)
+
+
+def _check_op_order(reader: FactReader, prim: Usd.Prim, ops: tuple[str, ...], path: str) -> None:
+    """Name the ops that xformOpOrder asks for and that are not there: USD passes over them in silence."""
+    order = prim.GetAttribute("xformOpOrder").Get()
+    sound = reader.sound_orders.get(ops)
+    if order is None or (sound is not None and order == sound):  # an array's items are dear in Python, and most prims have the same ones
+        return
+    if not isinstance(order, Vt.TokenArray):
+        message = f"xformOpOrder holds {type(order).__name__}, not token[]; no xformOp counts. Author the order anew"
+        reader.diagnostics.error(path, "wrong-type", message)
+        return
+    lost = [op for op in order if op.removeprefix("!invert!") not in ops and op != "!resetXformStack!"]
+    if lost:
+        message = f"xformOpOrder names {', '.join(lost)}, which {'is' if len(lost) == 1 else 'are'} not there; drawn without"
+        reader.diagnostics.error(path, "xform-op", f"{message}. Author the op, or take it out of the order")
+    else:
+        reader.sound_orders[ops] = order
+
+
+def _make_affine(reader: FactReader, facts: Facts, path: str) -> None:
+    column = facts.local.GetColumn(3)
+    if column != _AFFINE and all(math.isfinite(number) for number in column):
+        said = ", ".join(f"{number:g}" for number in column)
+        message = f"the last column of its transform is ({said}), not (0, 0, 0, 1): projections are not supported, drawn as if it were"
+        reader.diagnostics.warning(path, "projective-transform", f"{message}. Author an affine matrix")
+        facts.local = Gf.Matrix4d(facts.local).SetColumn(3, _AFFINE)
 
 
 def _read_primvar(reader: FactReader, facts: Facts, prim: Usd.Prim, name: str, path: str) -> None:
@@ -178,7 +225,7 @@ def _read_primvar(reader: FactReader, facts: Facts, prim: Usd.Prim, name: str, p
         facts.varying = (*facts.varying, (name, interpolated))
 
 
-def _categorise(prim: Usd.Prim, type_name: str) -> tuple[Category, bool]:
+def categorise(prim: Usd.Prim, type_name: str) -> tuple[Category, bool]:
     """(category, xformable) of a prim type."""
     xformable = prim.IsA(UsdGeom.Xformable)
     if not type_name:

@@ -18,6 +18,8 @@ from hdwarp.stage.open import plain_text
 if TYPE_CHECKING:
     from hdwarp.stage.traverse import Drawn, Walk
 
+_MEND_SIZES = "Mend its size, its xformOps or those above, or the stage's metersPerUnit"
+
 
 def gather(walk: Walk, columns: StageColumns, time: Usd.TimeCode, material_purposes: Sequence[str]) -> None:
     """Fill ``columns``. Everything with a path is in path order: Sdf.Path's, which for prim paths is that of their text."""
@@ -78,6 +80,7 @@ def _gather_gprims(
     metres = transforms.in_metres(world, columns.metres_per_unit)
     finite, invertible = transforms.usable(world)
     material_of = _Materials(walk, columns, time, material_purposes, drawn)
+    radius = _Radii(built)
     mesh_number = {-1: -1}
     rows: dict[tuple, int] = {}
     for k, item in enumerate(drawn):
@@ -88,6 +91,10 @@ def _gather_gprims(
                 _report_transform(item.path, bool(finite[k]), diagnostics)
                 continue
             matrices = metres[k : k + 1]
+            if not transforms.in_range(matrices, radius.of(item.mesh))[0]:
+                message = f"its size or place is not in the range that can be drawn, {transforms.RANGE}; the prim is skipped. {_MEND_SIZES}"
+                diagnostics.error(item.path, "size-range", message)
+                continue
         else:
             matrices = placed[k]
             _, good = transforms.usable(matrices)
@@ -99,6 +106,15 @@ def _gather_gprims(
                     continue
                 matrices = matrices[good]
             matrices = transforms.in_metres(matrices, columns.metres_per_unit)
+            near = transforms.in_range(matrices, radius.of(item.mesh))
+            if not near.all():
+                number = int((~near).sum())
+                message = f"{number} of {len(good)} instances are not in the range that can be drawn, {transforms.RANGE}; they are skipped"
+                diagnostics.error(item.path, "size-range", f"{message}. {_MEND_SIZES}")
+                if number == len(near):
+                    continue
+                matrices = matrices[near]
+                good = np.flatnonzero(good)[near]
             ids = instances.ids[good]
             rates = {name: values[good] for name, values in instances.primvars.items()}
         if item.mesh not in mesh_number:
@@ -127,6 +143,19 @@ def _gather_gprims(
             continue
         rows[key] = len(columns.gprims)
         columns.gprims.append(gprim)
+
+
+class _Radii:
+    """How far meshes reach along an axis of their own, measured when first asked for. Shapes, number -1, are unit shapes."""
+
+    def __init__(self, built: list) -> None:
+        self._built, self._known = built, {-1: 1.0}
+
+    def of(self, number: int) -> float:
+        if number not in self._known:
+            points = self._built[number].points
+            self._known[number] = float(max(points.max(), -points.min()))
+        return self._known[number]
 
 
 def _chain(instancer: Instancer | None) -> tuple[str, ...]:

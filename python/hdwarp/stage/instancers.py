@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from pxr import Gf, Sdf, Tf, Usd, UsdGeom
+from pxr import Gf, Sdf, Tf, Usd, UsdGeom, Vt
 
 from hdwarp.errors import Diagnostics
 from hdwarp.stage import primvars
@@ -19,6 +19,7 @@ _ARRAYS = {
     "orientations": ("QuathArray", "QuatfArray", "QuatdArray"),
     "scales": ("Vec3fArray", "Vec3dArray", "Vec3hArray"),
 }
+_UNUSED = ("velocities", "accelerations", "angularVelocities")  # Vec3fArrays that place nothing at the time itself
 
 
 @dataclass(slots=True, eq=False)
@@ -63,8 +64,16 @@ def read_instancer(
     }
     wrong = [name for name, value in arrays.items() if value is not None and type(value).__name__ not in _ARRAYS[name]]
     for name in wrong:
-        diagnostics.error(path, "wrong-type", f"{name} holds {type(arrays[name]).__name__}; it is ignored. Author {_ARRAYS[name][0]}")
+        effect = "the instancer is skipped" if name == "positions" else "it is ignored"
+        diagnostics.error(path, "wrong-type", f"{name} holds {type(arrays[name]).__name__}; {effect}. Author {_ARRAYS[name][0]}")
         arrays[name] = None
+    for name in _UNUSED:
+        attribute = prim.GetAttribute(name)
+        value = attribute.Get(time) if attribute and attribute.HasAuthoredValue() else None
+        if value is not None and not isinstance(value, Vt.Vec3fArray):
+            diagnostics.error(path, "wrong-type", f"{name} holds {type(value).__name__}; it is ignored. Author Vec3fArray")
+    if "positions" in wrong:
+        return None
     lengths = {name: 0 if value is None else len(value) for name, value in arrays.items()}
     if lengths["positions"] != count:
         diagnostics.error(
@@ -88,6 +97,12 @@ def read_instancer(
             "proto-indices",
             f"{int(outside.sum())} of {count} protoIndices are {limit} (first: {int(indices[outside][0])}); these instances are skipped",
         )
+    ids = _integers(instancer.GetIdsAttr(), time, path, diagnostics, quiet=True)
+    if ids is not None and len(ids) != count:
+        diagnostics.warning(path, "instancer-lengths", f"ids has {len(ids)} values for {count} protoIndices; ids are the indices instead")
+        ids = None
+    if ids is None:
+        ids = np.arange(count, dtype=np.int64)
     try:
         if ragged or any(value is not None and type(value).__name__ != _ARRAYS[name][0] for name, value in arrays.items()):
             local = _plain_transforms({name: value for name, value in arrays.items() if name not in ragged and lengths[name]}, count)
@@ -95,7 +110,6 @@ def read_instancer(
             exclude, all_of_them = UsdGeom.PointInstancer.ExcludeProtoXform, UsdGeom.PointInstancer.IgnoreMask
             local = instancer.ComputeInstanceTransformsAtTime(time, time, exclude, all_of_them)
             local = np.asarray(local).reshape(-1, 4, 4).transpose(0, 2, 1)
-        mask = np.array(instancer.ComputeMaskAtTime(time), bool)
     except Tf.ErrorException as error:
         diagnostics.error(path, "unreadable", f"{plain_text(error)}; the instancer is skipped")
         return None
@@ -103,12 +117,17 @@ def read_instancer(
         diagnostics.error(path, "instancer-lengths", "USD computes no instance transforms from these arrays; the instancer is skipped")
         return None
     prototype = np.where(outside, -1, indices)
-    if len(mask) == count:
-        prototype[~mask] = -1
-    ids = _integers(instancer.GetIdsAttr(), time, path, diagnostics, quiet=True)
-    if ids is not None and len(ids) != count:
-        diagnostics.warning(path, "instancer-lengths", f"ids has {len(ids)} values for {count} protoIndices; ids are the indices instead")
-        ids = None
+    hidden = _hidden_ids(instancer, time, path, diagnostics)
+    if len(hidden):
+        prototype[np.isin(ids, hidden)] = -1
+    finite = np.isfinite(local).all(axis=(1, 2))
+    if not finite.all():
+        number = int((~finite & (prototype >= 0)).sum())
+        if number:
+            message = f"{number} of {count} instances have positions, orientations or scales that are NaN or infinite; they are skipped"
+            diagnostics.error(path, "singular-transform", f"{message}. Mend the values")
+        prototype[~finite] = -1
+        local = np.where(finite[:, None, None], local, 0.0)
     rate = {}
     expected = dict.fromkeys(("uniform", "varying", "vertex", "faceVarying", "instance"), count)
     for name, interpolated in varying:
@@ -120,7 +139,7 @@ def read_instancer(
         count,
         prototype,
         local,
-        np.arange(count) if ids is None else ids.astype(np.int64),
+        ids,
         targets,
         rate,
     )
@@ -139,6 +158,14 @@ def _plain_transforms(arrays: dict, count: int) -> np.ndarray:
     return local
 
 
+def _hidden_ids(instancer: UsdGeom.PointInstancer, time: Usd.TimeCode, path: str, diagnostics: Diagnostics) -> np.ndarray:
+    """Invisible and inactive ids. USD's ComputeMaskAtTime goes by `ids` as authored, even where their number or type is wrong."""
+    invisible = _integers(instancer.GetInvisibleIdsAttr(), time, path, diagnostics, quiet=True)
+    inactive = instancer.GetPrim().GetMetadata("inactiveIds")
+    inactive = np.array([] if inactive is None else inactive.ApplyOperations([]), np.int64)
+    return inactive if invisible is None else np.concatenate((invisible, inactive))
+
+
 def _integers(attribute: Usd.Attribute, time: Usd.TimeCode, path: str, diagnostics: Diagnostics, quiet: bool = False) -> np.ndarray | None:
     value = attribute.Get(time) if attribute.HasAuthoredValue() else None
     if value is None:
@@ -147,7 +174,8 @@ def _integers(attribute: Usd.Attribute, time: Usd.TimeCode, path: str, diagnosti
         return None
     array = np.asarray(value)
     if array.size and (array.dtype.kind not in "iu" or array.ndim != 1):
-        diagnostics.error(path, "wrong-type", f"{attribute.GetName()} holds {type(value).__name__}, not integers; it is ignored")
+        message = f"{attribute.GetName()} holds {type(value).__name__}, not an array of integers; it is ignored. Author the schema's type"
+        diagnostics.error(path, "wrong-type", message)
         return None
     return array.astype(np.int64).reshape(-1)
 

@@ -24,6 +24,7 @@ _INPUTS = {
     "ior": ("ior", 1),
     "useSpecularWorkflow": ("use_specular_workflow", 1),
 }
+_LARGEST = 1e30  # float32, and what is computed with it, holds more, but not much
 DISPLAY_COLOR = object()  # the displayColor primvar drives an input
 _CHANNELS = {"r": 0, "g": 1, "b": 2, "a": 3}
 
@@ -35,6 +36,7 @@ def bound_materials(
     prims = [stage.GetPrimAtPath(path) for path in paths]
     bound = [""] * len(paths)
     materials: dict[str, UsdShade.Material] = {}
+    inherited: set[int] = set()  # bound by what is above, or by a collection there
     fallbacks: dict[int, str] | None = None  # what a purpose without binding fell back to: USD has asked for all-purpose by itself
     for purpose in purposes:
         todo = [k for k in range(len(paths)) if not bound[k]]
@@ -44,15 +46,12 @@ def bound_materials(
             for k in todo:
                 bound[k] = fallbacks.get(k, "")
             continue
-        try:
-            found, relationships = UsdShade.MaterialBindingAPI.ComputeBoundMaterials([prims[k] for k in todo], purpose)
-        except Tf.ErrorException as error:
-            diagnostics.error(paths[todo[0]], "material-binding", f"{plain_text(error)}; these bindings are ignored")
-            continue
         fallbacks = {}
-        for k, material, relationship in zip(todo, found, relationships, strict=True):
+        for k, material, relationship in _compute(prims, todo, paths, purpose, diagnostics):
             if not material:
                 continue
+            if relationship.GetPrim() != prims[k]:
+                inherited.add(k)
             name = str(material.GetPath())
             materials.setdefault(name, material)
             if purpose and _purpose_of(relationship.GetName()) != purpose:
@@ -61,9 +60,20 @@ def bound_materials(
                 bound[k] = name
     materials = {name: materials[name] for name in set(bound) if name}
     for k, path in enumerate(paths):
-        if not bound[k]:
-            _report_missing(prims[k], path, diagnostics)
+        if not bound[k] or k in inherited:
+            _report_broken(prims[k], path, purposes, bound[k], diagnostics)
     return bound, materials
+
+
+def _compute(prims: list[Usd.Prim], todo: list[int], paths: Sequence[str], purpose: str, diagnostics: Diagnostics) -> list[tuple]:
+    """(number, material, winning relationship) of the prims ``todo``: all at once, or one by one where one of them makes USD raise."""
+    try:
+        return list(zip(todo, *UsdShade.MaterialBindingAPI.ComputeBoundMaterials([prims[k] for k in todo], purpose), strict=True))
+    except Tf.ErrorException as error:
+        if len(todo) == 1:
+            diagnostics.error(paths[todo[0]], "material-binding", f"{plain_text(error)}; its binding is ignored. Mend the relationship")
+            return []
+        return [row for k in todo for row in _compute(prims, [k], paths, purpose, diagnostics)]
 
 
 def _purpose_of(binding: str) -> str:
@@ -74,14 +84,23 @@ def _purpose_of(binding: str) -> str:
     return parts[0] if parts else ""
 
 
-def _report_missing(prim: Usd.Prim, path: str, diagnostics: Diagnostics) -> None:
-    """A direct binding of this prim that names no material."""
-    relationship = prim.GetRelationship("material:binding")
-    for target in relationship.GetForwardedTargets() if relationship else ():
-        if not UsdShade.Material(prim.GetStage().GetPrimAtPath(target)):
-            diagnostics.warning(
-                path, "material-missing", f"material:binding names <{target}>, which is no Material; drawn with the default grey"
-            )
+def _report_broken(prim: Usd.Prim, path: str, purposes: Sequence[str], used: str, diagnostics: Diagnostics) -> None:
+    """Direct bindings of this prim that lead to no material, or to several, of which USD takes none."""
+    effect = f"drawn with <{used}>, bound above" if used else "drawn with the default grey"
+    for purpose in purposes:
+        name = f"material:binding:{purpose}" if purpose else "material:binding"
+        relationship = prim.GetRelationship(name)
+        try:
+            authored = relationship.GetTargets() if relationship else []
+            targets = relationship.GetForwardedTargets() if authored else []
+        except Tf.ErrorException:
+            continue  # told where bindings are computed
+        missing = [target for target in targets if not UsdShade.Material(prim.GetStage().GetPrimAtPath(target))]
+        if missing:
+            diagnostics.warning(path, "material-missing", f"{name} names <{missing[0]}>, which is no Material; {effect}")
+        elif authored and len(targets) != 1:
+            said = f"names {len(targets)} materials, of which USD takes none" if targets else f"leads from <{authored[0]}> to no prim"
+            diagnostics.warning(path, "material-binding", f"{name} {said}; {effect}. Bind one Material")
 
 
 def read_material(material: UsdShade.Material, path: str, time: Usd.TimeCode, diagnostics: Diagnostics) -> Material:
@@ -105,6 +124,11 @@ def read_material(material: UsdShade.Material, path: str, time: Usd.TimeCode, di
             continue
         column, width = _INPUTS[name]
         value, texture = _input_value(shader_input, name, time)
+        if not texture and _leads_nowhere(shader_input):
+            there = ", ".join(f"<{source}>" for source in shader_input.GetAttr().GetConnections())
+            using = "its own value" if value is not None else "the fallback"
+            message = f"inputs:{name} is connected to {there}, which gives no value; {using} is used. Mend the connection"
+            diagnostics.warning(path, "material-connection", message)
         if texture:
             textured.append(name)
             if name == "opacity":
@@ -171,6 +195,20 @@ def _input_value(shader_input: UsdShade.Input, name: str, time: Usd.TimeCode) ->
     return own, False
 
 
+def _leads_nowhere(shader_input: UsdShade.Input) -> bool:
+    """Whether an input is connected to itself, in a circle, or to what does not exist; an interface without a value is no mistake."""
+    attribute, seen = shader_input.GetAttr(), set()
+    while attribute.HasAuthoredConnections():
+        sources = attribute.GetConnections()
+        if not sources or attribute.GetPath() in seen:
+            return bool(sources)
+        seen.add(attribute.GetPath())
+        attribute = attribute.GetStage().GetAttributeAtPath(sources[0])
+        if not attribute:
+            return True
+    return False
+
+
 def _produced(node: UsdShade.Shader, name: str, time: Usd.TimeCode) -> object:
     """An input's value through whatever interface it is connected to; None where it has none."""
     found = node.GetInput(name)
@@ -190,6 +228,6 @@ def _fit(value: object, width: int) -> tuple[float, ...] | float | None:
         return None
     if width == 3 and len(array) == 4:
         array = array[:3]  # a texture's rgba fallback
-    if len(array) != width or not np.isfinite(array).all():
+    if len(array) != width or not (np.abs(array) <= _LARGEST).all():
         return None
     return tuple(float(v) for v in array) if width > 1 else float(array[0])

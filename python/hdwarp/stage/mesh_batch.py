@@ -10,6 +10,7 @@ from hdwarp.errors import Diagnostics
 from hdwarp.stage.columns import MeshGeometry
 from hdwarp.stage.meshes import RawMesh
 from hdwarp.stage.normals import Cages, SmoothNormals
+from hdwarp.stage.transforms import LARGEST
 from hdwarp.stage.triangulate import triangulate
 
 _CHUNK_CORNERS = 4_000_000  # bounds the temporary arrays
@@ -130,9 +131,8 @@ def _build_triangles(meshes, chunk, counts, face_counts, corner_counts, built: l
     highest = np.maximum.reduceat(local, np.cumsum(corner_counts) - corner_counts)
     if local.min() < 0 or (highest >= point_counts).any():
         return False
-    with np.errstate(over="ignore", invalid="ignore"):
-        if not all(np.isfinite(mesh.points.sum()) for mesh in meshes):  # a sum is finite only if all its terms are
-            return False
+    if not all(mesh.points.max() <= LARGEST and mesh.points.min() >= -LARGEST for mesh in meshes):  # NaN is neither
+        return False
     corners = np.arange(int(corner_counts.max()), dtype=np.int32).reshape(-1, 3)
     faces = np.arange(len(corners), dtype=np.int32)
     turned = corners[:, [0, 2, 1]]
@@ -176,7 +176,7 @@ def _check_faces(meshes, points, counts, local, mesh_of_face, point_counts, corn
             lambda k, values: f"faceVertexIndices outside 0..{point_counts[k] - 1} (first: {int(local[values[0]])})",
         )  # fmt: skip
         local[outside] = 0
-    finite = np.isfinite(points).all(axis=1)
+    finite = (np.abs(points) <= LARGEST).all(axis=1)  # NaN is not
     if not finite.all():
         points[~finite] = 0.0
         point_start = np.cumsum(point_counts) - point_counts
@@ -185,10 +185,11 @@ def _check_faces(meshes, points, counts, local, mesh_of_face, point_counts, corn
         bad_points = np.bincount(mesh_of_point[~finite], minlength=len(meshes))
         _drop_faces_of(
             np.flatnonzero(used), drawn, meshes, counts, mesh_of_face, diagnostics, "points-not-finite",
-            lambda k, _: f"{bad_points[k]} points that are NaN or infinite",
+            lambda k, _: f"{bad_points[k]} points that are NaN, infinite or beyond {LARGEST:g}",
         )  # fmt: skip
         for k in np.setdiff1d(np.flatnonzero(bad_points), mesh_of_face[np.repeat(np.arange(len(counts)), counts)[used]]):
-            _report(diagnostics, meshes[k], "points-not-finite", f"{bad_points[k]} points are NaN or infinite; no face uses them", "note")
+            message = f"{bad_points[k]} points are NaN, infinite or beyond {LARGEST:g}; no face uses them"
+            _report(diagnostics, meshes[k], "points-not-finite", message, "note")
     return drawn
 
 

@@ -127,6 +127,8 @@ def read_mesh(
             normals = Primvar("uniform", inherited_normals.reshape(1, 3), np.zeros(len(counts), np.int32))
         elif "normals" in names and "primvars:normals" not in names:
             normals = _plain_normals(prim, time, expected, path, diagnostics)
+    if normals is not None:
+        normals = _unit_normals(normals, path, diagnostics)
     subsets = read_subsets(subset_prims, len(counts), time, path, diagnostics) if subset_prims else NO_SUBSETS
     if holes is not None and not len(holes):
         holes = None
@@ -142,6 +144,25 @@ def _plain_normals(prim: Usd.Prim, time: Usd.TimeCode, expected: dict[str, int],
         return Primvar("uniform", found[0], np.zeros(expected["uniform"], np.int32)) if found and found[0].shape[1] == 3 else None
     primvar = primvars.read_varying(prim, "normals", interpolated, time, expected, path, diagnostics)
     return primvar if primvar is not None and primvar.values.shape[1] == 3 else None
+
+
+def _unit_normals(normals: Primvar, path: str, diagnostics: Diagnostics) -> Primvar:
+    """Normals of length 1, zero where they have no direction: there the resolve takes the geometric one. Good ones stay as they are."""
+    values = normals.values
+    with np.errstate(over="ignore"):
+        square = np.einsum("ij,ij->i", values, values)
+    odd = np.flatnonzero(~(np.abs(square - 1.0) <= 1e-3))
+    if not len(odd):
+        return normals
+    vectors = values[odd].astype(np.float64)  # of any float32 the square and its root are fine
+    length = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+    lost = int((length == 0.0).sum())
+    if lost:
+        message = f"{lost} of {len(values)} normals are zero, NaN or infinite; the geometric normal is used there. Author unit vectors"
+        diagnostics.warning(path, "normal-length", message)
+    values = values.copy()
+    values[odd] = vectors / np.where(length > 0.0, length, 1.0)[:, None]
+    return Primvar(normals.interpolation, values, normals.indices)
 
 
 def _array(prim: Usd.Prim, name: str, names: Sequence[str], time: Usd.TimeCode, width: int) -> np.ndarray | str | None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from pxr import Sdf, Tf, Usd, UsdGeom, UsdUtils
 
 from hdwarp.errors import ArgumentError, Diagnostics, StageError
+from hdwarp.stage.transforms import LARGEST, RANGE, SMALLEST
 
 
 def open_stage(
@@ -115,10 +116,10 @@ def population_mask(paths: Sequence[str] | Usd.StagePopulationMask) -> Usd.Stage
 def metres_per_unit(stage: Usd.Stage, diagnostics: Diagnostics | None = None) -> float:
     """metersPerUnit of the stage; USD's fallback, with a diagnostic, where it is no size."""
     value = UsdGeom.GetStageMetersPerUnit(stage)
-    if math.isfinite(value) and value > 0.0:
+    if SMALLEST <= value <= LARGEST:
         return value
     if diagnostics is not None:
-        message = f"metersPerUnit is {value:g}; read as 0.01, USD's fallback. Author a finite value above 0"
+        message = f"metersPerUnit is {value:g}; read as 0.01, USD's fallback. Author a value {RANGE}"
         diagnostics.error("/", "metres-per-unit", message)
     return 0.01
 

@@ -9,7 +9,8 @@ from typing import NamedTuple
 from pxr import Sdf, Usd, UsdGeom, UsdRender, UsdShade
 
 from hdwarp.errors import Diagnostics, StageError
-from hdwarp.stage.cameras import plain_value
+from hdwarp.stage.cameras import camera_obstacle, plain_value
+from hdwarp.stage.render_values import RenderValues
 from hdwarp.stage.spec import RenderProductSpec, RenderSettingsSpec, RenderVarSpec
 
 # UsdRender's policies; views.conform carries them out.
@@ -18,6 +19,11 @@ MAX_SIDE = 65536  # pixels, as there
 MAX_PIXELS = 1 << 30
 
 _ANY_TIME = Usd.TimeCode.Default()  # what UsdRender holds is uniform, productName apart
+
+# The schema's fallbacks
+_RESOLUTION = (2048, 1080)
+_INCLUDED_PURPOSES = ("default", "render")
+_MATERIAL_PURPOSES = ("full", "")
 
 
 class RenderPrims(NamedTuple):
@@ -62,27 +68,28 @@ def read_render_settings(
     """
     found = found or find_render_prims(stage)
     chosen = _settings_prim(stage, path, product, found, diagnostics)
-    base = _read_base(chosen) if chosen else None
+    base = _read_base(chosen, diagnostics) if chosen else None
     products: list[RenderProductSpec] = []
     if product is not None:
         prim = _product_prim(stage, product)
-        products.append(_read_product(prim, _inherited(prim, chosen, path is not None, found), time, diagnostics))
+        products.append(_read_product(prim, _inherited(prim, chosen, path is not None, found, diagnostics), time, diagnostics))
     elif chosen:
-        for target in _targets(UsdRender.Settings(chosen).GetProductsRel()):
+        values = RenderValues(chosen, diagnostics)
+        for target in values.targets("products"):
             try:
                 products.append(_read_product(_product_prim(stage, target), base, time, diagnostics))
             except StageError as error:
                 if diagnostics is None:
                     raise
                 diagnostics.error(error.path, "render-product", f"{error.reason}; the product is not rendered")
-        if not products and base.camera and not UsdRender.Settings(chosen).GetProductsRel().HasAuthoredTargets():
+        if not products and base.camera and not values.has_targets("products"):
             _check_camera(stage, base.camera, chosen.GetPath())
             _check_image(base, chosen.GetPath())
             products.append(base)
-    return _settings_spec(chosen, tuple(products))
+    return _settings_spec(chosen, tuple(products), diagnostics)
 
 
-def list_products(stage: Usd.Stage, *, found: RenderPrims | None = None) -> list[str]:
+def list_products(stage: Usd.Stage, *, found: RenderPrims | None = None, diagnostics: Diagnostics | None = None) -> list[str]:
     """Paths of all products: the stage's own settings first, then the others in path order, each in relationship order; then, in path
     order, products that no settings name."""
     found = found or find_render_prims(stage)
@@ -90,7 +97,7 @@ def list_products(stage: Usd.Stage, *, found: RenderPrims | None = None) -> list
     known = {str(prim.GetPath()) for prim in found.products}
     paths: dict[str, None] = {}
     for settings in sorted(found.settings, key=lambda prim: str(prim.GetPath()) != own):
-        paths.update(dict.fromkeys(path for path in _targets(UsdRender.Settings(settings).GetProductsRel()) if path in known))
+        paths.update(dict.fromkeys(path for path in RenderValues(settings, diagnostics).targets("products") if path in known))
     paths.update(dict.fromkeys(str(prim.GetPath()) for prim in found.products))
     return list(paths)
 
@@ -115,10 +122,10 @@ def product_for_camera(
     found = found or find_render_prims(stage)
     for prim in found.products:
         # As the product is read by itself; if that gives it no camera of its own, as any settings that list it would have it.
-        bases = [_inherited(prim, _settings_prim(stage, None, str(prim.GetPath()), found, None), False, found)]
-        bases += [_read_base(settings) for settings in found.settings if _lists(settings, prim)]
+        bases = [_inherited(prim, _settings_prim(stage, None, str(prim.GetPath()), found, None), False, found, None)]
+        bases += [_read_base(settings, None) for settings in found.settings if _lists(settings, prim)]
         for base in bases:
-            camera = _targets(UsdRender.Product(prim).GetCameraRel())[:1] or ([base.camera] if base else [])
+            camera = RenderValues(prim).targets("camera")[:1] or ([base.camera] if base else [])
             if camera != [camera_path]:
                 continue
             try:
@@ -205,31 +212,35 @@ def _settings_prim(
     return None
 
 
-def _settings_spec(settings: Usd.Prim | None, products: tuple[RenderProductSpec, ...]) -> RenderSettingsSpec:
+def _settings_spec(
+    settings: Usd.Prim | None, products: tuple[RenderProductSpec, ...], diagnostics: Diagnostics | None
+) -> RenderSettingsSpec:
     if settings is None:
-        return RenderSettingsSpec("", products, ("default", "render"), ("full", ""), "")
-    schema = UsdRender.Settings(settings)
+        return RenderSettingsSpec("", products, _INCLUDED_PURPOSES, _MATERIAL_PURPOSES, "")
+    values = RenderValues(settings, diagnostics)
     return RenderSettingsSpec(
         path=str(settings.GetPath()),
         products=products,
-        included_purposes=tuple(str(token) for token in schema.GetIncludedPurposesAttr().Get(_ANY_TIME) or ()),
-        material_binding_purposes=tuple(str(token) for token in schema.GetMaterialBindingPurposesAttr().Get(_ANY_TIME) or ()),
-        rendering_color_space=str(schema.GetRenderingColorSpaceAttr().Get(_ANY_TIME) or ""),
+        included_purposes=values.texts("includedPurposes", _INCLUDED_PURPOSES),
+        material_binding_purposes=values.texts("materialBindingPurposes", _MATERIAL_PURPOSES),
+        rendering_color_space=values.text("renderingColorSpace"),
         settings=read_namespaced_settings(settings),
     )
 
 
 def _lists(settings: Usd.Prim, product: Usd.Prim) -> bool:
-    return str(product.GetPath()) in _targets(UsdRender.Settings(settings).GetProductsRel())
+    return str(product.GetPath()) in RenderValues(settings).targets("products")
 
 
-def _inherited(product: Usd.Prim, chosen: Usd.Prim | None, by_name: bool, found: RenderPrims) -> RenderProductSpec | None:
+def _inherited(
+    product: Usd.Prim, chosen: Usd.Prim | None, by_name: bool, found: RenderPrims, diagnostics: Diagnostics | None
+) -> RenderProductSpec | None:
     """What a product starts from: the settings that apply, unless they do not list it, were not asked for by name, and one other does."""
     if chosen and not by_name and not _lists(chosen, product):
         holders = [settings for settings in found.settings if _lists(settings, product)]
         if len(holders) == 1:
             chosen = holders[0]
-    return _read_base(chosen) if chosen else None
+    return _read_base(chosen, diagnostics) if chosen else None
 
 
 def _product_prim(stage: Usd.Stage, path: str) -> Usd.Prim:
@@ -241,80 +252,72 @@ def _product_prim(stage: Usd.Stage, path: str) -> Usd.Prim:
     return prim
 
 
-def _targets(relationship: Usd.Relationship) -> list[str]:
-    return [str(path) for path in relationship.GetForwardedTargets()] if relationship else []
-
-
-def _read_base(settings: Usd.Prim) -> RenderProductSpec:
+def _read_base(settings: Usd.Prim, diagnostics: Diagnostics | None) -> RenderProductSpec:
     """The settings' own values, fallbacks included, as the product that all its products start from."""
-    return _with_values(made_up_product(), UsdRender.SettingsBase(settings), authored_only=False)
+    return _with_values(made_up_product(resolution=_RESOLUTION), RenderValues(settings, diagnostics))
 
 
-def _with_values(spec: RenderProductSpec, prim: UsdRender.SettingsBase, authored_only: bool) -> RenderProductSpec:
-    def value(attribute: Usd.Attribute, otherwise: object) -> object:
-        return attribute.Get(_ANY_TIME) if attribute.HasAuthoredValue() or not authored_only else otherwise
-
-    camera = _targets(prim.GetCameraRel())
+def _with_values(spec: RenderProductSpec, values: RenderValues) -> RenderProductSpec:
+    """``spec`` with what a settings or product prim has authored, if it is of the schema's type."""
+    camera = values.targets("camera")
     # instantaneousShutter (deprecated) closes the shutter as it opens; upstream's reader means it to switch motion blur off, and so do we.
-    blurless = (prim.GetDisableMotionBlurAttr(), prim.GetInstantaneousShutterAttr())
-    disable_motion_blur = spec.disable_motion_blur
-    if not authored_only or any(attribute.HasAuthoredValue() for attribute in blurless):
-        disable_motion_blur = any(bool(value(attribute, False)) for attribute in blurless)
+    blurless = [name for name in ("disableMotionBlur", "instantaneousShutter") if values.is_authored(name)]
+    inherited = spec.disable_motion_blur
+    flags = [values.flag(name, inherited) for name in blurless]
+    policy = values.text("aspectRatioConformPolicy", spec.aspect_ratio_conform_policy)
+    if policy not in POLICIES:
+        if values.diagnostics is not None:
+            message = f"aspectRatioConformPolicy is '{policy}'; known: {', '.join(POLICIES)}. Using expandAperture"
+            values.diagnostics.warning(values.prim.GetPath(), "conform-policy", message)
+        policy = "expandAperture"
     return replace(
         spec,
         camera=camera[0] if camera else spec.camera,
-        resolution=tuple(int(side) for side in value(prim.GetResolutionAttr(), spec.resolution)),
-        pixel_aspect_ratio=float(value(prim.GetPixelAspectRatioAttr(), spec.pixel_aspect_ratio)),
-        aspect_ratio_conform_policy=str(value(prim.GetAspectRatioConformPolicyAttr(), spec.aspect_ratio_conform_policy)),
-        data_window_ndc=tuple(float(edge) for edge in value(prim.GetDataWindowNDCAttr(), spec.data_window_ndc)),
-        disable_motion_blur=disable_motion_blur,
-        disable_depth_of_field=bool(value(prim.GetDisableDepthOfFieldAttr(), spec.disable_depth_of_field)),
+        resolution=values.integers("resolution", tuple(spec.resolution)),
+        pixel_aspect_ratio=values.number("pixelAspectRatio", spec.pixel_aspect_ratio),
+        aspect_ratio_conform_policy=policy,
+        data_window_ndc=values.numbers("dataWindowNDC", spec.data_window_ndc),
+        disable_motion_blur=any(flags) if flags else inherited,
+        disable_depth_of_field=values.flag("disableDepthOfField", spec.disable_depth_of_field),
     )
 
 
 def _read_product(prim: Usd.Prim, base: RenderProductSpec | None, time: Usd.TimeCode, diagnostics: Diagnostics | None) -> RenderProductSpec:
-    product, path, stage = UsdRender.Product(prim), prim.GetPath(), prim.GetStage()
+    path, stage = prim.GetPath(), prim.GetStage()
     notes = diagnostics if diagnostics is not None else Diagnostics()
-    spec = _with_values(base or made_up_product(resolution=(2048, 1080)), product, authored_only=True)
+    values = RenderValues(prim, notes)
+    spec = _with_values(base or made_up_product(resolution=_RESOLUTION), values)
     if spec.camera:
         _check_camera(stage, spec.camera, path)
     else:
         notes.error(
             path, "product-without-camera", "neither the product nor its RenderSettings target a camera; author its camera relationship"
         )
-    if spec.aspect_ratio_conform_policy not in POLICIES:
-        notes.warning(
-            path,
-            "conform-policy",
-            f"aspectRatioConformPolicy is '{spec.aspect_ratio_conform_policy}'; known: {', '.join(POLICIES)}. Using expandAperture",
-        )
-        spec.aspect_ratio_conform_policy = "expandAperture"
     _check_image(spec, path)
-    product_type = str(product.GetProductTypeAttr().Get(_ANY_TIME) or "")
+    product_type = values.text("productType", "raster")
     if product_type != UsdRender.Tokens.raster:
         notes.warning(path, "product-type", f"productType '{product_type}' is not supported; drawn as raster")
-    name = product.GetProductNameAttr().Get(time)
     return replace(
         spec,
         path=str(path),
-        name=str(name or ""),
+        name=values.text("productName", time=time),
         product_type=product_type,
-        render_vars=_read_vars(product, notes),
+        render_vars=_read_vars(values, notes),
         settings=read_namespaced_settings(prim),
     )
 
 
-def _read_vars(product: UsdRender.Product, notes: Diagnostics) -> tuple[RenderVarSpec, ...]:
-    path, stage = product.GetPath(), product.GetPrim().GetStage()
+def _read_vars(product: RenderValues, notes: Diagnostics) -> tuple[RenderVarSpec, ...]:
+    path, stage = product.prim.GetPath(), product.prim.GetStage()
     specs: list[RenderVarSpec] = []
-    targets = _targets(product.GetOrderedVarsRel())
+    targets = product.targets("orderedVars")
     for target in dict.fromkeys(targets):
         prim = stage.GetPrimAtPath(target)
         if not prim or not prim.IsA(UsdRender.Var):
             what = f"is a {prim.GetTypeName() or 'typeless prim'}, not a RenderVar" if prim else "does not exist"
             notes.error(path, "render-var", f"orderedVars targets <{target}>, which {what}; mend the relationship. The var is left out")
             continue
-        var = UsdRender.Var(prim)
+        var = RenderValues(prim, notes)
         if any(spec.name == prim.GetName() for spec in specs):
             notes.warning(path, "render-var-name", f"several vars are called '{prim.GetName()}'; <{target}> is left out, rename its prim")
             continue
@@ -322,9 +325,9 @@ def _read_vars(product: UsdRender.Product, notes: Diagnostics) -> tuple[RenderVa
             RenderVarSpec(
                 path=target,
                 name=prim.GetName(),
-                data_type=str(var.GetDataTypeAttr().Get(_ANY_TIME) or "") if var.GetDataTypeAttr().HasAuthoredValue() else "",
-                source_name=str(var.GetSourceNameAttr().Get(_ANY_TIME) or ""),
-                source_type=str(var.GetSourceTypeAttr().Get(_ANY_TIME) or ""),
+                data_type=var.text("dataType"),
+                source_name=var.text("sourceName"),
+                source_type=var.text("sourceType", "raw"),
                 settings=read_namespaced_settings(prim),
             )
         )
@@ -339,6 +342,9 @@ def _check_camera(stage: Usd.Stage, camera: str, path: Sdf.Path) -> None:
         raise StageError(path, f"its camera <{camera}> does not exist (or is inactive); target an existing Camera")
     if not prim.IsA(UsdGeom.Camera):
         raise StageError(path, f"its camera <{camera}> is a {prim.GetTypeName() or 'typeless prim'}; target a Camera")
+    obstacle = camera_obstacle(prim)
+    if obstacle:
+        raise StageError(path, f"its camera <{camera}> is {obstacle}; target a Camera outside of it")
 
 
 def _check_image(spec: RenderProductSpec, path: Sdf.Path) -> None:

@@ -2,37 +2,39 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 from pxr import Sdf, Usd, UsdGeom, UsdRender
 
 from hdwarp.errors import Diagnostics, StageError
+from hdwarp.stage.cameras import camera_obstacle, camera_paths
 from hdwarp.stage.render_spec import RenderPrims, list_products, made_up_product, product_for_camera, read_render_settings
+from hdwarp.stage.render_values import RenderValues
 from hdwarp.stage.spec import RenderProductSpec, RenderSettingsSpec
 
 DEFAULT_RESOLUTION = (1280, 720)  # of cameras that no product targets
 
 
-def camera_paths(stage: Usd.Stage) -> list[str]:
-    """Paths of all cameras in path order, those inside native instances included."""
-    return sorted(str(prim.GetPath()) for prim in stage.Traverse(Usd.TraverseInstanceProxies()) if prim.IsA(UsdGeom.Camera))
-
-
 def camera_aspect(stage: Usd.Stage, path: str) -> float:
     """Width over height of a camera's aperture; 16 / 9 where it has none, or there is no camera (path "")."""
     camera = UsdGeom.Camera(stage.GetPrimAtPath(path)) if path else None
-    horizontal, vertical = (camera.GetHorizontalApertureAttr().Get(), camera.GetVerticalApertureAttr().Get()) if camera else (0.0, 0.0)
-    return horizontal / vertical if horizontal > 0.0 and vertical > 0.0 else 16.0 / 9.0
+    apertures = (camera.GetHorizontalApertureAttr().Get(), camera.GetVerticalApertureAttr().Get()) if camera else ()
+    if not apertures or not all(isinstance(value, int | float) and 0.0 < value < math.inf for value in apertures):
+        return 16.0 / 9.0
+    return apertures[0] / apertures[1]
 
 
-def settings_products(stage: Usd.Stage, settings: object, found: RenderPrims) -> list[str]:
+def settings_products(
+    stage: Usd.Stage, settings: object, found: RenderPrims, diagnostics: Diagnostics | None = None
+) -> list[str]:
     """Paths of the products of the settings asked for, else of all of the stage. Raises StageError for what is no RenderSettings."""
     if settings is None:
-        return list_products(stage, found=found)
+        return list_products(stage, found=found, diagnostics=diagnostics)
     prim = stage.GetPrimAtPath(str(settings)) if Sdf.Path.IsValidPathString(str(settings)) else None
     if not prim or not prim.IsA(UsdRender.Settings):
         raise StageError(settings, "no RenderSettings prim is there; mend the path")
-    return [str(path) for path in UsdRender.Settings(prim).GetProductsRel().GetForwardedTargets()]
+    return RenderValues(prim, diagnostics).targets("products")
 
 
 def default_product(
@@ -44,7 +46,7 @@ def default_product(
     for product in spec.products:
         if product.camera:
             return product, spec
-    for path in list_products(stage, found=found):
+    for path in list_products(stage, found=found, diagnostics=diagnostics):
         try:
             spec = read_render_settings(stage, path=settings, product=path, time=time, diagnostics=diagnostics, found=found)
         except StageError as error:
@@ -77,6 +79,9 @@ def product_of(
         return spec.products[0], spec
     if not prim.IsA(UsdGeom.Camera):
         raise StageError(path, f"expected a Camera or RenderProduct, found type '{prim.GetTypeName() or 'none'}'")
+    obstacle = camera_obstacle(prim)
+    if obstacle:
+        raise StageError(path, f"the camera is {obstacle}, and is not read; author a camera outside of it")
     product = product_for_camera(stage, path, diagnostics=diagnostics, found=found)
     if product is None:
         spec = read_render_settings(stage, path=settings, time=time, diagnostics=Diagnostics(), found=found)

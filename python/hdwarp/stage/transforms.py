@@ -5,6 +5,10 @@ from __future__ import annotations
 import numpy as np
 from pxr import Gf, Vt
 
+# What float32 tables and kernels draw as it is, in metres: squares of these still have room. Light years and nanometres are well inside.
+SMALLEST, LARGEST = 1e-18, 1e18
+RANGE = f"from {SMALLEST:g} to {LARGEST:g} m"
+
 
 def columns_from_gf(matrices: list[Gf.Matrix4d]) -> np.ndarray:
     """(n, 4, 4) column-vector matrices. Gf multiplies rows, so each is transposed; one copy for the whole list."""
@@ -30,6 +34,16 @@ def usable(matrices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     unit /= np.sqrt(np.maximum((unit * unit).sum(axis=-2), 1.0))[..., None, :]
     volume = np.abs(np.einsum("...i,...i->...", unit[..., 0], np.cross(unit[..., 1], unit[..., 2])))
     return finite, finite & (longest.min(axis=-1) > 0.0) & (volume > 1e-9)
+
+
+def in_range(world_from_object: np.ndarray, radius: float = 1.0) -> np.ndarray:
+    """Which of these ``(n, 4, 4)`` matrices [m] place what reaches ``radius`` (its own units) neither too far off, nor too large or too
+    small to be drawn. Those with NaN do not."""
+    longest = np.abs(world_from_object[..., :3, :3]).max(axis=-2)
+    size = longest.max(axis=-1) * radius
+    reach = size + np.abs(world_from_object[..., :3, 3]).max(axis=-1)
+    sound = (longest.min(axis=-1) >= SMALLEST) & (longest.max(axis=-1) <= LARGEST) & (reach <= LARGEST)
+    return sound & ((size >= SMALLEST) | (radius == 0.0))
 
 
 def rigid(world_from_object: np.ndarray) -> np.ndarray:

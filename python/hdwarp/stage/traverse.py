@@ -117,8 +117,9 @@ def read_stage(
         walk = Walk(_reader(stage, time, diagnostics), frozenset(purposes), None if mask is None else population_mask(mask), diagnostics)
         root = _root_state()
         children = stage.GetPseudoRoot().GetFilteredChildren(walk.reader.predicate)
-        _walk(walk, [(child, f"/{child.GetName()}", root) for child in reversed(children)])
-        gather(walk, columns, time, material_purposes)
+        with np.errstate(over="ignore", invalid="ignore"):  # numbers beyond all bounds are looked for, and told, where they matter
+            _walk(walk, [(child, f"/{child.GetName()}", root) for child in reversed(children)])
+            gather(walk, columns, time, material_purposes)
         report_messages(quiet.TakeUncoalescedDiagnostics(), stage, diagnostics)
     finally:
         del quiet

@@ -14,6 +14,8 @@ from hdwarp.tables import bvh
 from hdwarp.tables.storage import GrowingArray
 from hdwarp.tables.structs import MeshColumns, vec8f, vec8i, vec16f
 
+_SCALE_RANGE = 66.0  # log2 of largest over smallest length with float32 products of three well inside float32
+_LARGEST_SCALE = 96.0  # log2: float32 transforms keep room
 _PARTS = ("node", "leaf", "triangle", "point", "corner", "face")
 
 
@@ -177,14 +179,20 @@ def mesh_centre(points: np.ndarray) -> np.ndarray:
 def mesh_scale(points: np.ndarray, centre: np.ndarray) -> float:
     """What to divide a mesh's points by, ``centre`` taken off, so that float32 products of three lengths neither overflow nor vanish.
 
-    A power of two, so that no digit is lost; by the size of most of the mesh (a sample of its points), not by a few points far away.
+    A power of two, so that no digit is lost; 1 for meshes of common size. Where sizes differ by more than can be had at once, the
+    large ones count, unless they are few (of a sample of the points).
     """
-    if len(points) == 0:
+    sizes = np.abs(points[:: max(1, len(points) // 1024)] - centre).max(axis=1) if len(points) else np.zeros(0)
+    logs = np.log2(np.sort(sizes[sizes > 0.0]))
+    if len(logs) == 0:
         return 1.0
-    size = float(np.median(np.abs(points[:: max(1, len(points) // 1024)] - centre).max(axis=1)))
-    if size == 0.0 or 2.0**-20 <= size <= 2.0**20:
+    lowest = np.searchsorted(logs, logs - _SCALE_RANGE)  # first of the sizes that can be had together with one
+    counts = np.arange(1, len(logs) + 1) - lowest
+    top = int(np.flatnonzero(2 * counts >= counts.max())[-1])
+    low, high = logs[lowest[top]], logs[top]
+    if max(abs(low), abs(high)) <= _SCALE_RANGE / 2:
         return 1.0
-    return 2.0 ** np.floor(np.log2(size))
+    return 2.0 ** np.clip(np.round((low + high) / 2), -_LARGEST_SCALE, _LARGEST_SCALE)
 
 
 def _concatenate(arrays: list[np.ndarray], shape: tuple[int, ...], dtype: type) -> np.ndarray:

@@ -87,7 +87,8 @@ def _widened(primvar: Primvar, width: int) -> np.ndarray:
 
 
 def _upload(parts: list[np.ndarray], dtype: type, device: wp.Device, numpy_dtype: type) -> wp.array:
-    flat = np.concatenate([np.ascontiguousarray(part, numpy_dtype).ravel() for part in parts]) if parts else np.zeros(1, numpy_dtype)
+    parts = [np.ascontiguousarray(part, numpy_dtype).ravel() for part in parts if len(part)]
+    flat = np.concatenate(parts) if parts else np.zeros(4, numpy_dtype)  # a row of any width: kernels read row 0 where there is none
     return wp.array(flat, dtype=dtype, device=device)
 
 

@@ -28,7 +28,7 @@ class MeshColumns:
 
     nodes: wp.array[vec8f]  # (6 * node_count,)
     children: wp.array[vec8i]  # (node_count,)
-    leaf_vertices: wp.array[vec16f]  # (9 * leaf_count,) object space, less the mesh's centre and over its scale (MeshTable); unused lanes never hit
+    leaf_vertices: wp.array[vec16f]  # (9 * leaf_count,) object space less the mesh's centre, over its scale; unused lanes never hit
     leaf_count: wp.array[wp.int32]  # (leaf_count,) triangles in the leaf, 1..16
     slot_triangle: wp.array[wp.int32]  # (16 * leaf_count,) triangle within its mesh, authored face order (triangleId); -1 unused lane
     # One row a mesh: where its parts start.

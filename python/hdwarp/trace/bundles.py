@@ -145,7 +145,7 @@ def is_ray(d: wp.vec3f) -> wp.bool:
 
 @wp.func
 def near_unit(d: wp.vec3f) -> wp.vec3f:
-    """A direction of about unit length. One within 0.5 % of it is left as it is, so that the ray traced is, to the last bit, the ray given."""
+    """A direction of about unit length. One within 0.5 % of it is left alone: the ray traced is, to the last bit, the ray given."""
     x, y, z = wp.abs(d[0]), wp.abs(d[1]), wp.abs(d[2])
     size = wp.where(y > x, y, x)
     size = wp.where(z > size, z, size)

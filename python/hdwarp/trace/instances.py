@@ -10,7 +10,7 @@ from hdwarp.trace.layers import is_seen_already
 from hdwarp.trace.nodes import push_children
 from hdwarp.trace.pixels import BLOCKS, BLOCKS_X, depth_of, key_of, lowest, vec16i
 from hdwarp.trace.rays import TileRays, frustum_of, largest, place, ray_direction, ray_origin, screen_of
-from hdwarp.trace.shapes import MISS, cube_interval, plane_interval, round_interval, round_of, sphere_interval
+from hdwarp.trace.shapes import MISS, capsule_interval, cone_interval, cube_interval, plane_interval, round_of, sphere_interval
 from hdwarp.trace.triangles import trace_leaf
 
 NO_CHILD = wp.constant(EMPTY_CHILD)
@@ -173,7 +173,7 @@ def trace_shape(
     shape = wp.vec4f(1.0)
     if kind > CUBE:
         shape = shapes[frame.row]
-    body = round_of(kind == CAPSULE, shape)
+    body = round_of(shape)
     for block in range(BLOCKS):
         left, top = float((block % BLOCKS_X) * 4), float((block // BLOCKS_X) * 4)
         near = near_keys[block]
@@ -203,10 +203,16 @@ def trace_shape(
                 interval = plane_interval(ray_origin(rays, x, y, affine), ray_direction(rays, x, y), shape[0], shape[1])
                 entries[p] = interval[0]
                 exits[p] = interval[1]
+        elif kind == CAPSULE:
+            for p in range(16):
+                x, y = left + float(p & 3), top + float(p >> 2)
+                interval = capsule_interval(ray_origin(rays, x, y, affine), ray_direction(rays, x, y), body)
+                entries[p] = interval[0]
+                exits[p] = interval[1]
         else:
             for p in range(16):
                 x, y = left + float(p & 3), top + float(p >> 2)
-                interval = round_interval(ray_origin(rays, x, y, affine), ray_direction(rays, x, y), body)
+                interval = cone_interval(ray_origin(rays, x, y, affine), ray_direction(rays, x, y), body)
                 entries[p] = interval[0]
                 exits[p] = interval[1]
         for p in range(16):

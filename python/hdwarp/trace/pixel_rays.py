@@ -124,9 +124,7 @@ def pixel_kernel(kinds: SceneKinds, affine: bool, peel: bool = False, lanes: boo
         if inside:
             near = start_depth(found.near_key, orthographic)
             root, other = view.root, view.global_root
-            found = trace_world_ray(
-                meshes, instances, top, root, other, view.global_offset, ray, near, variant, stack, stack_depth, found
-            )
+            found = trace_world_ray(meshes, instances, top, root, other, view.global_offset, ray, near, variant, stack, stack_depth, found)
         out.slot[record] = found.slot
         out.instance[record] = found.instance
         out.key[record] = found.key

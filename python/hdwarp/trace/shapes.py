@@ -51,7 +51,6 @@ class Round:
     slope: wp.float32
     half: wp.float32
     reach: wp.float32  # all of it is so near to the origin
-    capsule: wp.bool
     low: wp.float32
     high: wp.float32
     low_radius: wp.float32
@@ -59,10 +58,9 @@ class Round:
 
 
 @wp.func
-def round_of(capsule: wp.bool, shape: wp.vec4f) -> Round:
+def round_of(shape: wp.vec4f) -> Round:
     """The constants of a CONE or CAPSULE; ``shape``: radius at the lower and the upper end, half the height."""
     body = Round()
-    body.capsule = capsule
     body.half = shape[2]
     body.middle = 0.5 * (shape[0] + shape[1])
     body.slope = 0.5 * (shape[1] - shape[0]) / shape[2]
@@ -123,15 +121,13 @@ def ball_interval(origin: wp.vec3f, direction: wp.vec3f, height: wp.float32, rad
 
 
 @wp.func
-def round_interval(origin: wp.vec3f, direction: wp.vec3f, body: Round) -> wp.vec2f:
-    """t where a ray enters and leaves a cone, cylinder or capsule. A capsule is convex: what its parts have in common is its own."""
+def capsule_interval(origin: wp.vec3f, direction: wp.vec3f, body: Round) -> wp.vec2f:
+    """t where a ray enters and leaves a capsule. It is convex: from where the first of its parts is entered to where the last is left."""
     side = cone_interval(origin, direction, body)
-    if body.capsule:
-        low = ball_interval(origin, direction, body.low, body.low_radius)
-        high = ball_interval(origin, direction, body.high, body.high_radius)
-        entry, leave = wp.where(low[0] < side[0], low[0], side[0]), wp.where(low[1] > side[1], low[1], side[1])
-        side = wp.vec2f(wp.where(high[0] < entry, high[0], entry), wp.where(high[1] > leave, high[1], leave))
-    return side
+    low = ball_interval(origin, direction, body.low, body.low_radius)
+    high = ball_interval(origin, direction, body.high, body.high_radius)
+    entry, leave = wp.where(low[0] < side[0], low[0], side[0]), wp.where(low[1] > side[1], low[1], side[1])
+    return wp.vec2f(wp.where(high[0] < entry, high[0], entry), wp.where(high[1] > leave, high[1], leave))
 
 
 @wp.func
@@ -154,6 +150,8 @@ def shape_interval(kind: wp.int32, shapes: wp.array[wp.vec4f], row: wp.int32, or
         interval = cube_interval(origin, direction)
     elif kind == PLANE:
         interval = plane_interval(origin, direction, shapes[row][0], shapes[row][1])
-    elif kind == CONE or kind == CAPSULE:
-        interval = round_interval(origin, direction, round_of(kind == CAPSULE, shapes[row]))
+    elif kind == CONE:
+        interval = cone_interval(origin, direction, round_of(shapes[row]))
+    elif kind == CAPSULE:
+        interval = capsule_interval(origin, direction, round_of(shapes[row]))
     return interval

@@ -9,8 +9,8 @@ import warp as wp
 from hdwarp.launch import LANE_OPTIONS, launch
 from hdwarp.tables.structs import InstanceColumns, MeshColumns, TopLevel
 from hdwarp.trace.bundles import RayBundle, RayBundles, RayHits, bundle_of_ray, is_ray, limit_keys, near_unit, turn_direction
-from hdwarp.trace.nodes import STACK
 from hdwarp.trace.jobs import SceneKinds
+from hdwarp.trace.nodes import STACK
 from hdwarp.trace.pixel_rays import SCALAR_OPTIONS
 from hdwarp.trace.pixels import DEPTH_SLACK
 from hdwarp.trace.rays import widen

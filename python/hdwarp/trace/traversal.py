@@ -102,10 +102,9 @@ def tree_reach(nodes: wp.array[vec8f], root: wp.int32) -> wp.float32:
             v = wp.abs(row[c])
             old = reach[c]
             reach[c] = wp.where(v > old and v < 1.0e30, v, old)
-    highest = wp.float32(0.0)
-    for c in range(8):
-        highest = wp.where(reach[c] > highest, reach[c], highest)
-    return highest
+    for c in range(4):
+        reach[c] = wp.where(reach[c + 4] > reach[c], reach[c + 4], reach[c])
+    return wp.max(wp.max(reach[0], reach[1]), wp.max(reach[2], reach[3]))
 
 
 @wp.func
@@ -204,9 +203,7 @@ def triangle_key(a: wp.vec3f, b: wp.vec3f, c: wp.vec3f, ray: ObjectRay, near_key
         side = wp.where(ray.orthographic, facing, distance)
         key = wp.where(ray.orthographic, -distance / facing - ray.shift, key)
     sign = wp.where(side < 0.0, -1.0, 1.0)
-    inside = smallest(
-        edge_value(a, b, sign, ray.direction), edge_value(b, c, sign, ray.direction), edge_value(c, a, sign, ray.direction)
-    )
+    inside = smallest(edge_value(a, b, sign, ray.direction), edge_value(b, c, sign, ray.direction), edge_value(c, a, sign, ray.direction))
     useful = wp.abs(1.0 / side) < 1.0e37 and wp.abs(side) < 1.0e37  # neither degenerate nor overflowing nor NaN
     useful = useful and inside >= 0.0 and key <= near_key and not (ray.single_sided and side > 0.0)
     return wp.where(useful, key, NO_KEY)
@@ -240,6 +237,17 @@ def take(found: Found, key: wp.float32, slot: wp.int32, ray: ObjectRay) -> Found
 
 
 @wp.func
+def highest_lane(keys: vec16f) -> wp.float32:
+    """By halves: a chain of 16 comparisons would take as long as the leaf itself."""
+    high = vec8f()
+    for lane in range(8):
+        high[lane] = wp.where(keys[lane + 8] > keys[lane], keys[lane + 8], keys[lane])
+    for lane in range(4):
+        high[lane] = wp.where(high[lane + 4] > high[lane], high[lane + 4], high[lane])
+    return wp.max(wp.max(high[0], high[1]), wp.max(high[2], high[3]))
+
+
+@wp.func
 def trace_leaf_lanes(meshes: MeshColumns, leaf: wp.int32, ray: ObjectRay, found: Found, variant: Variant) -> Found:
     """The triangles of a leaf, 16 at a time."""
     base = 9 * leaf
@@ -262,9 +270,7 @@ def trace_leaf_lanes(meshes: MeshColumns, leaf: wp.int32, ray: ObjectRay, found:
         for lane in range(16):
             if keys[lane] == found.near_key and comes_before(meshes, found, 16 * leaf + lane, ray):
                 keys[lane] = NO_KEY
-    top = wp.float32(NO_KEY)
-    for lane in range(16):
-        top = wp.where(keys[lane] > top, keys[lane], top)
+    top = highest_lane(keys)
     if top >= found.key:
         for lane in range(16):
             if keys[lane] == top:
