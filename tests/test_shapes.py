@@ -258,6 +258,49 @@ def test_an_endless_plane_to_the_horizon_and_beyond_a_kilometre(device):
     np.testing.assert_allclose(frame["Ngeom"][seen], np.broadcast_to((0.0, 0.0, 1.0), (seen.sum(), 3)), atol=1e-7)
 
 
+def test_edits_instances_and_bodies(device):
+    """A capsule drawn by a point instancer and one carried by a body; a radius edited and read again: only its row changes."""
+    stage = stage_with_camera(np.eye(3), (0, 0, 10.0), opening=0.5)
+    body = stage.DefinePrim("/body", "Xform")
+    body.ApplyAPI("PhysicsRigidBodyAPI")
+    place(body, np.eye(3), (0, -2.0, 0))
+    capsule = add(stage, "Capsule_1", path="/body/capsule", radiusTop=0.2, radiusBottom=0.5)
+    instancer = UsdGeom.PointInstancer.Define(stage, "/many")
+    add(stage, "Cylinder", path="/many/proto", radius=0.5, axis="X")
+    instancer.CreatePrototypesRel().SetTargets(["/many/proto"])
+    instancer.CreateProtoIndicesAttr([0, 0])
+    instancer.CreatePositionsAttr([(-2, 1, 0), (2, 1, 0)])
+    scene = hdwarp.Scene(stage, device=device)
+    camera = hdwarp.SensorCamera(scene, cameras="/camera", resolution=(64, 48))
+    state, out = scene.state(), camera.allocate([PLANE, "primId", "instanceId"])
+    camera.update(state, out)
+    assert set(np.unique(out["instanceId"].numpy())) == {-1, 0, 1}
+    ids = out["primId"].numpy()[0]
+    assert scene.prim_path(int(ids[40, 32])) == "/body/capsule"
+    assert out[PLANE].numpy()[0][40, 32] == pytest.approx(9.5, abs=0.02)
+    capsule.GetAttribute("radiusBottom").Set(0.8)
+    capsule.GetAttribute("radiusTop").Set(0.8)
+    scene.sync()
+    camera.rebind() if camera.is_stale else None
+    camera.update(scene.state(), out)
+    np.testing.assert_allclose(out[PLANE].numpy()[0][38, 32], 9.2, atol=0.02)
+    assert scene.tables.instances.columns().shape.numpy()[scene.index.gprim_rows[scene.index.gprim_order[0]]][1] == 1.0
+
+
+def test_a_plane_edge_on_is_not_seen(device):
+    """Along the surface: no hit, of either kind, in either projection, and what is behind it is seen."""
+    turn = np.array([[1.0, 0, 0], [0, 0, -1], [0, 1, 0]])  # looks along +y
+    for orthographic in (False, True):
+        for endless in (False, True):
+            stage = stage_with_camera(turn, (0, -5.0, 0), orthographic=orthographic, width=15, height=15, opening=0.2)
+            prim = add(stage, "Plane")
+            prim.CreateAttribute("hdwarp:infinite", Sdf.ValueTypeNames.Bool).Set(endless)
+            add(stage, "Cube", translation=(0, 6, 0), path="/z", size=4.0)
+            frame = render(stage, device, width=15, height=15)
+            assert (frame["primId"][7] == 1).all()
+            np.testing.assert_allclose(frame[PLANE][7], 9.0, rtol=1e-6)
+
+
 MUJOCO = {
     "Sphere": ("sphere", (0.7,)),
     "Cube": ("box", (0.65, 0.65, 0.65)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from pxr import Gf, Usd, UsdGeom, UsdShade, Vt
+from pxr import Gf, Sdf, Usd, UsdGeom, UsdShade, Vt
 
 import hdwarp
 
@@ -107,20 +107,16 @@ def add_camera(stage, eye: Eye, path: str = "/camera", planes=()) -> UsdGeom.Cam
     return camera
 
 
-def add_material(stage, path: str, **inputs: float) -> UsdShade.Material:
+def add_material(stage, path: str, **inputs: object) -> UsdShade.Material:
+    """A UsdPreviewSurface; ``inputs``: floats and colours."""
     material = UsdShade.Material.Define(stage, path)
     shader = UsdShade.Shader.Define(stage, path + "/surface")
     shader.CreateIdAttr("UsdPreviewSurface")
     for name, value in inputs.items():
-        shader.GetPrim().CreateAttribute(f"inputs:{name}", hdwarp_type(value)).Set(value)
+        kind = Sdf.ValueTypeNames.Float if isinstance(value, float) else Sdf.ValueTypeNames.Color3f
+        shader.CreateInput(name, kind).Set(value)
     material.CreateSurfaceOutput().ConnectToSource(shader.ConnectableAPI(), "surface")
     return material
-
-
-def hdwarp_type(value: float):
-    from pxr import Sdf
-
-    return Sdf.ValueTypeNames.Float if isinstance(value, float) else Sdf.ValueTypeNames.Color3f
 
 
 def bind(prim: Usd.Prim, material: UsdShade.Material) -> None:

@@ -92,10 +92,10 @@ def test_contradicting_planes_leave_nothing_and_many_are_noted(brute):
     sure = np.abs(inside) > 1e-3
     assert np.array_equal((frame["primId"] >= 0)[sure], (inside >= 0)[sure])
     assert any(item.code == "camera-clipping-planes" and "17" in item.message for item in frame.diagnostics)
-    assert not brute.look(brute_without(camera, around), eye).diagnostics
+    assert not brute.look(with_planes(camera, around), eye).diagnostics
 
 
-def brute_without(camera: UsdGeom.Camera, planes) -> Usd.Stage:
+def with_planes(camera: UsdGeom.Camera, planes) -> Usd.Stage:
     camera.GetClippingPlanesAttr().Set([Gf.Vec4f(*map(float, plane)) for plane in planes])
     return camera.GetPrim().GetStage()
 

@@ -69,6 +69,11 @@ def write_usda(tmp_path) -> Callable[[str, str], object]:
 
 
 @pytest.fixture
+def stage_of() -> Callable[[str], Usd.Stage]:
+    return stage_from
+
+
+@pytest.fixture
 def read() -> Callable[..., Reading]:
     def read_text(text: str | Usd.Stage, *, time=None, **options) -> Reading:
         stage = stage_from(text) if isinstance(text, str) else text

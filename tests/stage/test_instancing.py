@@ -198,8 +198,61 @@ def test_instances_that_cannot_be_placed_are_skipped_and_counted(read):
     body = FOUR.replace("(1, 0, 0)", "(nan, 0, 0)") + "float3[] scales = [(1, 1, 1), (1, 1, 1), (0, 1, 1), (1, 1, 1)]"
     found = read(instancer(body))
     assert found.gprim("/i/box").instance_ids.tolist() == [0, 3]
-    assert found.codes("/i/box") == ["singular-transform"]
-    assert "2 of 4" in found.message("singular-transform")
+    told = {item.path: item.message for item in found.diagnostics if item.code == "singular-transform"}
+    assert set(told) == {"/i", "/i/box"}
+    assert "1 of 4 instances have positions, orientations or scales that are NaN" in told["/i"]
+    assert "1 of 3" in told["/i/box"]
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_numbers_beyond_all_bounds_are_told_by_hdwarp_not_numpy(read):
+    body = FOUR.replace("(1, 0, 0)", "(inf, 0, 0)") + "float3[] scales = [(1, 1, 1), (1, 1, 1), (nan, 1, 1), (1e30, 1e30, 1e30)]"
+    found = read(
+        instancer(
+            body, children='def Cube "box" { double3 xformOp:scale = (1e200, 1, 1); uniform token[] xformOpOrder = ["xformOp:scale"] }'
+        )
+    )
+    assert found.paths == []
+    assert found.codes("/i") == ["singular-transform"]
+    assert found.codes("/i/box") == ["size-range"]
+
+
+SCALARS = [
+    ("positions", "float {} = 1"),
+    ("positions", "float3 {} = (1, 1, 1)"),
+    ("protoIndices", "int {} = 0"),
+    ("scales", "float {} = 1"),
+    ("scales", "float3 {} = (1, 1, 1)"),
+    ("orientations", "quath {} = (1, 0, 0, 0)"),
+    ("orientationsf", "float {} = 1"),
+    ("ids", "int64 {} = 1"),
+    ("ids", "float[] {} = [1, 2, 3, 4]"),
+    ("invisibleIds", "int64 {} = 1"),
+    ("invisibleIds", "float[] {} = [1]"),
+    ("velocities", "float {} = 1"),
+    ("angularVelocities", "float3 {} = (1, 1, 1)"),
+]
+
+
+@pytest.mark.parametrize(("name", "text"), SCALARS)
+def test_a_scalar_where_an_array_belongs_is_named_and_costs_no_other_prim(read, name, text):
+    arrays = "\n".join(line for line in FOUR.splitlines() if name not in line)
+    found = read(instancer(f"{arrays}\n{text.format(name)}") + 'def Sphere "s" {}')
+    assert found.codes("/i") == ["wrong-type"]
+    assert found.message("wrong-type").startswith(name)
+    assert found.paths == (["/s"] if name in ("positions", "protoIndices") else ["/i/box", "/s"])
+
+
+@pytest.mark.parametrize("ids", ["int64[] ids = [5, 6]", "int64 ids = 7", "float[] ids = [1, 2, 3, 4]", ""])
+def test_ids_that_are_no_ids_are_the_indices_for_hiding_too(read, ids):
+    found = read(instancer(FOUR + ids + "\nint64[] invisibleIds = [1]"))
+    assert found.gprim("/i/box").instance_ids.tolist() == [0, 2, 3]
+    assert found.gprim("/i/box").instancer.ids.tolist() == [0, 1, 2, 3]
+
+
+def test_ids_of_32_bits_hide_like_others(read):
+    found = read(instancer(FOUR + "int[] ids = [7, 1, 8, 9]\nint[] invisibleIds = [8, 0]"))
+    assert found.gprim("/i/box").instance_ids.tolist() == [0, 1, 3]
 
 
 def test_nothing_below_an_instancer_is_drawn_but_its_prototypes(read):

@@ -321,3 +321,48 @@ def test_meshes_with_equal_subsets_but_other_materials_share_geometry(read):
     found = read(COLORS + one + other)
     assert len(found.meshes) == 1
     assert found.gprim("/m").subset_materials != found.gprim("/n").subset_materials
+
+
+# -- bindings and connections that lead nowhere --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("binding", "said"),
+    [
+        ("rel material:binding = [</m>, </n>]", "names 2 materials"),
+        ("rel material:binding = </c.material:binding>", "leads from </c.material:binding> to no prim"),
+        ("rel material:binding:full = [</m>, </n>]", "material:binding:full names 2 materials"),
+        ("int material:binding = 5", "is not a relationship"),
+    ],
+)
+@pytest.mark.parametrize("above", [False, True])
+def test_a_binding_that_binds_nothing_is_named(read, binding, said, above):
+    """What is bound above counts then, and other prims keep their materials."""
+    broken = cube("/m", "c").replace("rel material:binding = </m>", binding)
+    if above:
+        inner = broken.replace("</c.", "</x/c.")
+        broken = f'def Xform "x" (prepend apiSchemas = ["MaterialBindingAPI"]) {{ rel material:binding = </m>; {inner} }}'
+    found = read(surface("m") + surface("n") + cube("/n", "fine") + broken)
+    path = "/x/c" if above else "/c"
+    assert found.codes(path) == ["material-binding"]
+    assert said.replace("</c.", f"<{path}.") in found.message("material-binding")
+    assert found.material("/fine").path == "/n"
+    if not above:
+        assert found.material(path) is None
+    elif not binding.startswith("int"):
+        assert found.material(path).path == "/m"
+
+
+@pytest.mark.parametrize("source", ["</m/s.inputs:diffuseColor>", "</m.inputs:round>", "</m/gone.outputs:rgb>"])
+def test_an_input_connected_to_nothing_is_named_and_keeps_its_own_value(read, source):
+    more = "color3f inputs:round.connect = </m.inputs:round>"
+    inputs = f"color3f inputs:diffuseColor = (1, 0, 0)\ncolor3f inputs:diffuseColor.connect = {source}"
+    found = read(surface("m", inputs, more=more) + cube("/m"))
+    assert found.codes("/m") == ["material-connection"]
+    assert "inputs:diffuseColor is connected to" in found.message("material-connection")
+
+
+def test_an_interface_without_a_value_is_no_mistake(read):
+    found = read(surface("m", "color3f inputs:diffuseColor.connect = </m.inputs:tint>", more="color3f inputs:tint") + cube("/m"))
+    assert found.codes("/m") == []
+    assert found.material("/c").diffuse_color == (0.18, 0.18, 0.18)

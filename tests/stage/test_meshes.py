@@ -326,3 +326,37 @@ def test_wrong_normal_counts_leave_the_mesh_faceted(read):
     found = read(mesh(QUAD + "    normal3f[] normals = [(0, 0, 1)]"))
     assert found.mesh("/m").normals is None
     assert "1 values where 4" in found.message("primvar-count")
+
+
+# -- numbers beyond bounds -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("length", ["1e38", "3e38", "1e-30", "1e-44", "7"])
+def test_normals_of_any_length_become_unit_vectors(read, length):
+    """In float32 their squares would overflow or vanish."""
+    found = read(mesh(QUAD + f"    normal3f[] normals = [({length}, 0, 0), (0, {length}, 0), (0, 0, 1), (0, 0, -{length})]"))
+    assert found.mesh("/m").normals.values.tolist() == [[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, -1]]
+    assert found.codes() == []
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("bad", ["(0, 0, 0)", "(nan, 0, 1)", "(inf, 0, 1)"])
+def test_normals_without_a_direction_are_zero_and_named(read, bad):
+    """Zero means: the geometric normal."""
+    found = read(mesh(QUAD + f"    normal3f[] normals = [{bad}, (0, 0, 1), (0, 0, 1), (0, 0, 1)]"))
+    assert found.mesh("/m").normals.values.tolist()[1:] == [[0, 0, 1]] * 3
+    assert np.isfinite(found.mesh("/m").normals.values).all()
+    assert "normal-length" in found.codes("/m") or "0, 0, 0" not in bad
+    if bad == "(0, 0, 0)":
+        assert found.message("normal-length").startswith("1 of 4 normals")
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("faces", ["4] \n int[] faceVertexIndices = [0, 1, 2, 3]", "3, 3]\n int[] faceVertexIndices = [0, 1, 2, 0, 2, 3]"])
+def test_points_too_far_off_to_be_drawn_are_named(read, faces):
+    body = f"int[] faceVertexCounts = [{faces}\npoint3f[] points = [(0, 0, 0), (3e38, 0, 0), (3e38, 3e38, 0), (0, 3e38, 0)]"
+    found = read(mesh(body))
+    assert found.paths == []
+    assert "points-not-finite" in found.codes("/m")
+    assert "beyond 1e+18" in found.message("points-not-finite")

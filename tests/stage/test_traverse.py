@@ -488,3 +488,95 @@ def test_inherited_state_is_what_usd_computes(read, seed, purposes):
         material, _ = UsdShade.MaterialBindingAPI(prim).ComputeBoundMaterial(purposes[0])
         assert (found.materials[row.material].path if row.material >= 0 else "") == (str(material.GetPath()) if material else "")
     assert checked
+
+
+# -- what is authored as nothing there is ----------------------------------------------------------------------------------------
+
+
+def test_a_purpose_nobody_knows_is_named(read):
+    """USD's own rule: nothing asks for such a purpose, so nothing draws it."""
+    found = read('def Cube "a" { token purpose = "foo" }\ndef Cube "b" { int purpose = 5 }\ndef Cube "c" { uniform token purpose = None }')
+    assert found.paths == ["/b", "/c"]
+    assert [(item.path, item.code, item.severity) for item in found.diagnostics] == [
+        ("/a", "purpose", Severity.WARNING),
+        ("/b", "purpose", Severity.WARNING),
+    ]
+
+
+def test_a_visibility_nobody_knows_is_named(read):
+    found = read('def Cube "a" { token visibility = "hidden" }\ndef Cube "b" { token visibility = None }')
+    assert found.paths == ["/a", "/b"]
+    assert [(item.path, item.code) for item in found.diagnostics] == [("/a", "visibility")]
+
+
+def test_projections_are_named_and_read_as_affine(read):
+    """Under a parent that moves by (0, 0, 5), which the last column would otherwise add once more."""
+    text = """def Xform "p" {
+    double3 xformOp:translate = (0, 0, 5)
+    uniform token[] xformOpOrder = ["xformOp:translate"]
+    def Cube "c" {
+        matrix4d xformOp:transform = ( (1, 0, 0, 0.5), (0, 1, 0, 0), (0, 0, 1, 0), (2, 0, 0, 2) )
+        uniform token[] xformOpOrder = ["xformOp:transform"]
+    }
+    def Cube "fine" {
+        matrix4d xformOp:transform = ( (1, 0, 0, 0), (0, 1, 0, 0), (0, 0, 1, 0), (2, 0, 0, 1) )
+        uniform token[] xformOpOrder = ["xformOp:transform"]
+    }
+}
+"""
+    found = read(text)
+    assert [(item.path, item.code, item.severity) for item in found.diagnostics] == [("/p/c", "projective-transform", Severity.WARNING)]
+    assert found.gprim("/p/c").transforms[0].tolist() == [[1, 0, 0, 2], [0, 1, 0, 0], [0, 0, 1, 5], [0, 0, 0, 1]]
+
+
+def test_xform_ops_that_are_not_there_are_named(read):
+    order = '["xformOp:translate", "xformOp:scale", "!invert!xformOp:translate:pivot"]'
+    text = f"double3 xformOp:translate = (1, 2, 3); uniform token[] xformOpOrder = {order}"
+    found = read(f'def Cube "a" {{ {text} }}\ndef Cube "b" {{ int xformOpOrder = 5 }}')
+    assert found.gprim("/a").transforms[0][:3, 3].tolist() == [1, 2, 3]
+    assert [(item.path, item.code) for item in found.diagnostics] == [("/a", "xform-op"), ("/b", "wrong-type")]
+    assert "xformOp:scale, !invert!xformOp:translate:pivot" in found.message("xform-op")
+
+
+def test_the_ops_of_each_prim_are_its_own(read):
+    """An order that was fine for one prim is not for another that lacks an op."""
+    order = 'uniform token[] xformOpOrder = ["xformOp:translate", "!resetXformStack!"]'
+    found = read(f'def Cube "a" {{ double3 xformOp:translate = (1, 2, 3); {order} }}\ndef Cube "b" {{ {order} }}')
+    assert [(item.path, item.code) for item in found.diagnostics] == [("/b", "xform-op")]
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize(
+    "body",
+    [
+        "double radius = 1e300",
+        "double radius = 1e-300",
+        'double3 xformOp:scale = (1e25, 1, 1); uniform token[] xformOpOrder = ["xformOp:scale"]',
+        'double3 xformOp:scale = (1e-25, 1, 1); uniform token[] xformOpOrder = ["xformOp:scale"]',
+        'double3 xformOp:translate = (1e25, 0, 0); uniform token[] xformOpOrder = ["xformOp:translate"]',
+    ],
+)
+def test_what_is_too_large_or_small_or_far_to_be_drawn_is_named(read, body):
+    found = read(f'def Sphere "s" {{ {body} }}\ndef Sphere "fine" {{ double radius = 1e15 }}')
+    assert found.paths == ["/fine"]
+    assert [(item.path, item.code, item.severity) for item in found.diagnostics] == [("/s", "size-range", Severity.ERROR)]
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize(("unit", "read_as"), [("1e30", 0.01), ("1e-30", 0.01), ("9.4607304725808e15", 9.4607304725808e15), ("1e-9", 1e-9)])
+def test_units_nobody_means_are_named(read, unit, read_as):
+    """Light years and nanometres are units."""
+    found = read(f'#usda 1.0\n(\n    metersPerUnit = {unit}\n)\ndef Sphere "s" {{ }}\ndef Camera "c" {{ }}')
+    assert found.metres_per_unit == read_as
+    assert found.codes() == ([] if read_as != 0.01 else ["metres-per-unit"])
+    assert found.paths == ["/s"]
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_a_camera_too_far_off_is_named_and_a_far_plane_is_not(read):
+    far = 'double3 xformOp:translate = (1e25, 0, 0); uniform token[] xformOpOrder = ["xformOp:translate"]'
+    text = f'def Camera "a" {{ {far} }}\ndef Camera "b" {{ float2 clippingRange = (1, 3e38) }}'
+    found = read(f"#usda 1.0\n(\n    metersPerUnit = 1000\n)\n{text}")
+    assert [camera.path for camera in found.cameras] == ["/b"]
+    assert found.codes("/a") == ["camera-transform"]
+    assert np.float32(found.cameras[0].clipping_range[1]) < np.inf

@@ -134,6 +134,67 @@ def test_a_polygon_that_crosses_itself_ends():
     assert len(corners) == 498
 
 
+TOUCHING = {  # polygons that touch themselves, and their area
+    "spike": ([(-1, -1), (0, -1), (0.3, -5), (0, -1), (1, -1), (1, 1), (-1, 1)], 4.0),
+    "bent spike": ([(-1, -1), (0, -1), (0, -2), (1, -3), (0, -2), (0, -1), (1, -1), (1, 1), (-1, 1)], 4.0),
+    "spike that comes back half way": ([(0, 0), (2, 0), (4, 0), (2, 0), (2, 2), (0, 2)], 4.0),
+    "spike over the edge": ([(0, 0), (4, 0), (2, 0), (2, 2), (1, 3), (0, 2)], 5.0),
+    "slit": ([(-1, -1), (0, -1), (0, 0.5), (0, -1), (1, -1), (1, 1), (-1, 1)], 4.0),
+    "squares that touch": ([(-1, -1), (0, -1), (0, 0), (1, 0), (1, 1), (0, 1), (0, 0), (-1, 0)], 2.0),
+    "squares on a string": ([(-1, -1), (0, -1), (0, 0), (1, 1), (2, 1), (2, 2), (1, 2), (1, 1), (0, 0), (-1, 0)], 2.0),
+    "hole that touches": ([(0, 0), (4, 0), (4, 4), (0, 4), (0, 0), (1, 2), (2, 1)], 14.5),
+    "three at one corner": ([(0, 0), (2, -1), (2, 1), (0, 0), (1, 2), (-1, 2), (0, 0), (-2, 1), (-2, -1)], 6.0),
+}
+
+
+@pytest.mark.parametrize("start", [0, 1, 2, 5])
+@pytest.mark.parametrize("name", TOUCHING)
+def test_polygons_that_touch_themselves_are_covered_once(name, start):
+    """What a spike adds has no area; an ear across the corner where parts meet would count outside and inside twice."""
+    corners, whole = TOUCHING[name]
+    points = flat(np.roll(np.array(corners, float), -start, axis=0))
+    assert area(points[:, :2]) == pytest.approx(whole)
+    triangles, _ = triangulate(points, [len(points)], np.arange(len(points)))
+    assert len(triangles) == len(points) - 2
+    assert np.abs(signed_areas(points, triangles)).sum() == pytest.approx(whole)
+
+
+def test_triangles_around_a_slit_use_its_tip():
+    """It is a corner like others: what varies over the face has a value of its own there."""
+    points = flat(TOUCHING["slit"][0])
+    corners, _ = triangulate(points, [7], np.arange(7))
+    assert (signed_areas(points, corners)[(corners == 2).any(axis=1)] > 0.0).any()
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_stars_with_spikes_slits_and_attached_triangles(seed):
+    """Along rays from the centre, in whole numbers, so that what is meant to touch does."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(6, 12))
+    angle, radius = np.linspace(0, 2 * np.pi, n, endpoint=False), rng.uniform(0.5, 1.0, n)
+    outline = []
+    for x, y in np.round(np.stack((radius * np.cos(angle), radius * np.sin(angle)), axis=1) * 512) * 2:
+        outline.append((x, y))
+        what = rng.integers(0, 5)
+        if what == 1:  # spike
+            outline += [(1.5 * x, 1.5 * y), (x, y)]
+        elif what == 2:  # slit
+            outline += [(0.5 * x, 0.5 * y), (x, y)]
+        elif what == 3:  # a thin triangle outside
+            outline += [(1.5 * x + 0.1 * y, 1.5 * y - 0.1 * x), (1.5 * x - 0.1 * y, 1.5 * y + 0.1 * x), (x, y)]
+        elif what == 4:  # a thin triangle outside, on a string
+            outline += [
+                (1.5 * x, 1.5 * y),
+                (2 * x + 0.1 * y, 2 * y - 0.1 * x),
+                (2 * x - 0.1 * y, 2 * y + 0.1 * x),
+                (1.5 * x, 1.5 * y),
+                (x, y),
+            ]
+    points = flat(np.roll(np.array(outline), int(rng.integers(len(outline))), axis=0))
+    triangles, _ = triangulate(points, [len(points)], np.arange(len(points)))
+    assert np.abs(signed_areas(points, triangles)).sum() == pytest.approx(area(points[:, :2]), rel=1e-6)
+
+
 @pytest.mark.parametrize("shape", ["gear", "comb", "spiral"])
 def test_large_concave_polygons_take_no_quadratic_time(shape):
     """20,000 corners; comparing each with each in Python would take minutes."""

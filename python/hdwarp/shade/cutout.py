@@ -9,7 +9,7 @@ import warp as wp
 
 from hdwarp.launch import launch
 from hdwarp.tables.structs import InstanceColumns, MaterialColumns, MeshColumns, Peel, ViewRow, Visibility
-from hdwarp.trace.packet import find_view
+from hdwarp.trace.jobs import find_view
 
 MAX_LAYERS = 32
 """Cut-away surfaces that one pixel looks through. Behind as many, the next one is drawn, cut away or not."""

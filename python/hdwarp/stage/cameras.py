@@ -232,9 +232,7 @@ def _follow(prim: Usd.Prim) -> str:
     return str(attribute.Get() or "") if attribute else ""
 
 
-def _pose(
-    matrix: np.ndarray, orthographic: bool, metres_per_unit: float, path: Sdf.Path, diagnostics: Diagnostics, refuse
-) -> tuple | None:
+def _pose(matrix: np.ndarray, orthographic: bool, metres_per_unit: float, path: Sdf.Path, diagnostics: Diagnostics, refuse) -> tuple | None:
     """(rigid pose, axes, 3x3 rigid_from_camera) with the position still in scene units."""
     linear = matrix[:3, :3]
     if not np.isfinite(matrix[:3]).all():

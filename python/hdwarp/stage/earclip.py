@@ -226,8 +226,10 @@ class _ReflexCorners:
             return -1
         for corner, right, left in ((a, b, c), (b, c, a), (c, a, b)):  # the triangle is to the left of `right`, to the right of `left`
             for p in self.together.get(corner, ()):
-                if p in self.members and p not in (a, b, c) and (
-                    self._between(corner, right, left, before[p]) or self._between(corner, right, left, following[p])
+                if (
+                    p in self.members
+                    and p not in (a, b, c)
+                    and (self._between(corner, right, left, before[p]) or self._between(corner, right, left, following[p]))
                 ):
                     return p
         return -1

@@ -25,9 +25,7 @@ def camera_aspect(stage: Usd.Stage, path: str) -> float:
     return apertures[0] / apertures[1]
 
 
-def settings_products(
-    stage: Usd.Stage, settings: object, found: RenderPrims, diagnostics: Diagnostics | None = None
-) -> list[str]:
+def settings_products(stage: Usd.Stage, settings: object, found: RenderPrims, diagnostics: Diagnostics | None = None) -> list[str]:
     """Paths of the products of the settings asked for, else of all of the stage. Raises StageError for what is no RenderSettings."""
     if settings is None:
         return list_products(stage, found=found, diagnostics=diagnostics)

@@ -12,7 +12,6 @@ from hdwarp.trace.instances import NO_CHILD, ObjectFrame, trace_mesh, trace_shap
 from hdwarp.trace.jobs import SceneKinds, find_view
 from hdwarp.trace.layers import look_behind
 from hdwarp.trace.nodes import STACK, push_children
-from hdwarp.trace.pixel_rays import trace_by_pixels
 from hdwarp.trace.pixels import cut_pixels, depth_of, lowest, nearest_depth, nearest_left, start_pixels, store, vec16i
 from hdwarp.trace.rays import TILE_HEIGHT, TILE_WIDTH, Frustum, frustum_of, object_rays, place_exactly, screen_of, tile_origin, world_rays
 from hdwarp.trace.shapes import MISS
@@ -188,6 +187,8 @@ def trace(
     device = wp.get_device(device)
     if device.is_cuda:
         scene = (views, view_count, tile_count_total, meshes, instances, top, visibility)
+        from hdwarp.trace.pixel_rays import trace_by_pixels  # declaring its kernels takes time at every start
+
         trace_by_pixels(*scene, kinds=kinds, affine=affine, planes=planes, peel=peel, device=device)
         return
     inputs = [views, view_count, meshes, instances, top, planes, Peel() if peel is None else peel]
