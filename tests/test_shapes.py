@@ -264,7 +264,7 @@ def test_edits_instances_and_bodies(device):
     body = stage.DefinePrim("/body", "Xform")
     body.ApplyAPI("PhysicsRigidBodyAPI")
     place(body, np.eye(3), (0, -2.0, 0))
-    capsule = add(stage, "Capsule_1", path="/body/capsule", radiusTop=0.2, radiusBottom=0.5)
+    capsule = add(stage, "Capsule_1", axis="Y", path="/body/capsule", radiusTop=0.2, radiusBottom=0.5)
     instancer = UsdGeom.PointInstancer.Define(stage, "/many")
     add(stage, "Cylinder", path="/many/proto", radius=0.5, axis="X")
     instancer.CreatePrototypesRel().SetTargets(["/many/proto"])
@@ -276,14 +276,13 @@ def test_edits_instances_and_bodies(device):
     camera.update(state, out)
     assert set(np.unique(out["instanceId"].numpy())) == {-1, 0, 1}
     ids = out["primId"].numpy()[0]
-    assert scene.prim_path(int(ids[40, 32])) == "/body/capsule"
-    assert out[PLANE].numpy()[0][40, 32] == pytest.approx(9.5, abs=0.02)
+    assert scene.prim_path(int(ids[37, 32])) == "/body/capsule"
+    assert out[PLANE].numpy()[0][37, 32] == pytest.approx(10 - 0.35, abs=0.03)
     capsule.GetAttribute("radiusBottom").Set(0.8)
     capsule.GetAttribute("radiusTop").Set(0.8)
     scene.sync()
-    camera.rebind() if camera.is_stale else None
     camera.update(scene.state(), out)
-    np.testing.assert_allclose(out[PLANE].numpy()[0][38, 32], 9.2, atol=0.02)
+    assert out[PLANE].numpy()[0][37, 32] == pytest.approx(10 - 0.8, abs=0.03)
     assert scene.tables.instances.columns().shape.numpy()[scene.index.gprim_rows[scene.index.gprim_order[0]]][1] == 1.0
 
 

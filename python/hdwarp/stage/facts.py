@@ -75,7 +75,8 @@ class FactReader:
     has_instances: bool
     categories: dict[str, tuple[Category, bool]] = field(default_factory=dict)
     kept: dict[tuple[str, bool], Facts] = field(default_factory=dict)
-    sound_orders: dict[tuple[str, ...], Vt.TokenArray] = field(default_factory=dict)  # by authored xformOps: an order that names no other
+    # By authored properties: an xformOpOrder that names no others, and whether a matrix is among them
+    sound_orders: dict[tuple[str, ...], tuple[Vt.TokenArray, bool]] = field(default_factory=dict)
 
 
 # Properties that say nothing to what is below a prim: read where its geometry is read.
@@ -176,29 +177,33 @@ def _read_properties(reader: FactReader, facts: Facts, prim: Usd.Prim, names: Se
             if value not in (None, "default", "inherited"):
                 reader.diagnostics.note(path, "draw-mode", f"model:drawMode '{value}' is not supported; the full geometry is drawn")
     if "xformOpOrder" in names and facts.xformable:
-        ops = tuple([name for name in names if name.startswith("xformOp:")])
-        _check_op_order(reader, prim, ops, path)
+        has_matrix = _check_op_order(reader, prim, names, path)
         facts.local, facts.resets = reader.xforms.GetLocalTransformation(prim)
-        if any(name.startswith("xformOp:transform") for name in ops):
+        if has_matrix:
             _make_affine(reader, facts, path)
 
 
-def _check_op_order(reader: FactReader, prim: Usd.Prim, ops: tuple[str, ...], path: str) -> None:
-    """Name the ops that xformOpOrder asks for and that are not there: USD passes over them in silence."""
+def _check_op_order(reader: FactReader, prim: Usd.Prim, names: Sequence[str], path: str) -> bool:
+    """Name the ops that xformOpOrder asks for and that are not there: USD passes over them in silence. True: there may be a matrix."""
     order = prim.GetAttribute("xformOpOrder").Get()
-    sound = reader.sound_orders.get(ops)
-    if order is None or (sound is not None and order == sound):  # an array's items are dear in Python, and most prims have the same ones
-        return
+    key = tuple(names)
+    sound = reader.sound_orders.get(key)
+    if sound is not None and order == sound[0]:  # an array's items are dear in Python, and most prims have the same ones
+        return sound[1]
+    if order is None:
+        return False
     if not isinstance(order, Vt.TokenArray):
         message = f"xformOpOrder holds {type(order).__name__}, not token[]; no xformOp counts. Author the order anew"
         reader.diagnostics.error(path, "wrong-type", message)
-        return
-    lost = [op for op in order if op.removeprefix("!invert!") not in ops and op != "!resetXformStack!"]
+        return False
+    has_matrix = any(name.startswith("xformOp:transform") for name in names)
+    lost = [op for op in order if op.removeprefix("!invert!") not in names and op != "!resetXformStack!"]
     if lost:
         message = f"xformOpOrder names {', '.join(lost)}, which {'is' if len(lost) == 1 else 'are'} not there; drawn without"
         reader.diagnostics.error(path, "xform-op", f"{message}. Author the op, or take it out of the order")
     else:
-        reader.sound_orders[ops] = order
+        reader.sound_orders[key] = order, has_matrix
+    return has_matrix
 
 
 def _make_affine(reader: FactReader, facts: Facts, path: str) -> None:

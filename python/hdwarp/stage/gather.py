@@ -80,7 +80,8 @@ def _gather_gprims(
     metres = transforms.in_metres(world, columns.metres_per_unit)
     finite, invertible = transforms.usable(world)
     material_of = _Materials(walk, columns, time, material_purposes, drawn)
-    radius = _Radii(built)
+    radius = _radii(built, drawn)
+    in_range = transforms.in_range(metres, radius)
     mesh_number = {-1: -1}
     rows: dict[tuple, int] = {}
     for k, item in enumerate(drawn):
@@ -91,7 +92,7 @@ def _gather_gprims(
                 _report_transform(item.path, bool(finite[k]), diagnostics)
                 continue
             matrices = metres[k : k + 1]
-            if not transforms.in_range(matrices, radius.of(item.mesh))[0]:
+            if not in_range[k]:
                 message = f"its size or place is not in the range that can be drawn, {transforms.RANGE}; the prim is skipped. {_MEND_SIZES}"
                 diagnostics.error(item.path, "size-range", message)
                 continue
@@ -106,7 +107,7 @@ def _gather_gprims(
                     continue
                 matrices = matrices[good]
             matrices = transforms.in_metres(matrices, columns.metres_per_unit)
-            near = transforms.in_range(matrices, radius.of(item.mesh))
+            near = transforms.in_range(matrices, radius[k])
             if not near.all():
                 number = int((~near).sum())
                 message = f"{number} of {len(good)} instances are not in the range that can be drawn, {transforms.RANGE}; they are skipped"
@@ -145,17 +146,14 @@ def _gather_gprims(
         columns.gprims.append(gprim)
 
 
-class _Radii:
-    """How far meshes reach along an axis of their own, measured when first asked for. Shapes, number -1, are unit shapes."""
-
-    def __init__(self, built: list) -> None:
-        self._built, self._known = built, {-1: 1.0}
-
-    def of(self, number: int) -> float:
-        if number not in self._known:
-            points = self._built[number].points
-            self._known[number] = float(max(points.max(), -points.min()))
-        return self._known[number]
+def _radii(built: list, drawn: list[Drawn]) -> np.ndarray:
+    """How far what is drawn reaches along an axis of its own; shapes are unit shapes."""
+    known = {-1: 1.0}
+    for item in drawn:
+        if item.mesh not in known:
+            points = built[item.mesh].points
+            known[item.mesh] = float(max(points.max(), -points.min()))
+    return np.array([known[item.mesh] for item in drawn])
 
 
 def _chain(instancer: Instancer | None) -> tuple[str, ...]:

@@ -36,9 +36,9 @@ def usable(matrices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return finite, finite & (longest.min(axis=-1) > 0.0) & (volume > 1e-9)
 
 
-def in_range(world_from_object: np.ndarray, radius: float = 1.0) -> np.ndarray:
-    """Which of these ``(n, 4, 4)`` matrices [m] place what reaches ``radius`` (its own units) neither too far off, nor too large or too
-    small to be drawn. Those with NaN do not."""
+def in_range(world_from_object: np.ndarray, radius: float | np.ndarray) -> np.ndarray:
+    """Which of these ``(n, 4, 4)`` matrices [m] place what reaches ``radius`` (one or ``(n,)``, its own units) neither too far off, nor
+    too large or too small to be drawn. Those with NaN do not."""
     longest = np.abs(world_from_object[..., :3, :3]).max(axis=-2)
     size = longest.max(axis=-1) * radius
     reach = size + np.abs(world_from_object[..., :3, 3]).max(axis=-1)

@@ -132,10 +132,12 @@ def capsule_interval(origin: wp.vec3f, direction: wp.vec3f, body: Round) -> wp.v
 
 @wp.func
 def plane_interval(origin: wp.vec3f, direction: wp.vec3f, half_width: wp.float32, half_length: wp.float32) -> wp.vec2f:
-    """t where a ray goes through the plane z = 0, as entry from above and as exit from below; the other end is far off."""
-    t = -origin[2] / wp.where(direction[2] != 0.0, direction[2], 1.0e-30)
+    """t where a ray goes through the plane z = 0, as entry from above and as exit from below; the other end is far off. A ray along the
+    plane does not see it."""
+    through = wp.abs(direction[2]) > 1.0e-12 * (wp.abs(direction[0]) + wp.abs(direction[1]))
+    t = -origin[2] / wp.where(through, direction[2], 1.0)
     x, y = origin[0] + t * direction[0], origin[1] + t * direction[1]
-    hit = wp.abs(x) <= half_width and wp.abs(y) <= half_length and direction[2] != 0.0
+    hit = wp.abs(x) <= half_width and wp.abs(y) <= half_length and through
     entry, leave = wp.where(direction[2] < 0.0, t, -MISS), wp.where(direction[2] < 0.0, MISS, t)
     return wp.vec2f(wp.where(hit, entry, MISS), wp.where(hit, leave, -MISS))
 
