@@ -62,8 +62,7 @@ _ATTRIBUTES = {
     "rayCoefficients": (
         "double[]",
         True,
-        "six rows of three, metres: origin, origin_dx, origin_dy, direction, direction_dx, direction_dy; the ray of pixel (x, y) starts at "
-        "origin + x origin_dx + y origin_dy, and t along direction + x direction_dx + y direction_dy is distance_to_image_plane",
+        "six rows of three, metres: origin, its steps to the next column and row, direction, its steps; see Frame.ray_coefficients",
     ),
     "lens": ("token", True, ""),
     "distortionModel": ("token", True, ""),
