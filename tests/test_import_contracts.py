@@ -21,7 +21,7 @@ FLOORS: list[set[str]] = [
     {"views"},
     {"trace"},
     {"shade", "aovs"},
-    {"delegate.render_pass", "delegate.render_buffer"},
+    {"delegate.render_pass"},
     {"truth"},
     {"writeback", "frame"},
     {"author", "batch.shots"},

@@ -24,7 +24,7 @@ class Frame:
     camera: str  # prim path; "" for the framed default view
     product: str  # prim path of the RenderProduct, "" if none
     stage: str  # identifier of the stage's root layer
-    time: float | None  # time code; None is the default time
+    time: float | None  # time code; None is the default time, or the earliest where the stage authors no start
     clipping_range: tuple[float, float]
     K: np.ndarray | None  # (3, 3) float64, pixels of the arrays; None for orthographic cameras
     lens: str
@@ -115,8 +115,7 @@ class Frame:
     def missed(self, name: str) -> np.ndarray:
         """(H, W) bool: pixels that see nothing, told from a plane: its clear value (of primId where that was rendered: it tells best)."""
         name = "primId" if "primId" in self.arrays else name
-        clear = np.asarray(self.clear.get(name, np.inf), self.arrays[name].dtype)
-        missed = self.arrays[name] == clear
+        missed = self.arrays[name] == np.asarray(self.clear.get(name, 0))
         return missed if missed.ndim == 2 else missed.all(axis=-1)
 
     def points(self) -> np.ndarray:

@@ -152,7 +152,9 @@ class Scene:
         return f"<Scene of {self.stage.GetRootLayer().identifier}: {drawn}, on {self.device}>"
 
     def prim_path(self, prim_id: int, world_id: int = 0) -> str | None:
-        """Path of the prim a primId names; None for -1."""
+        """Path of the prim a primId names; None for -1. ``world_id``: 0, or -1 for global geometry: the scene has one world."""
+        if int(world_id) not in (-1, 0):
+            raise ArgumentError(f"world {world_id} does not exist: the scene has one world, number 0")
         return self.index.prim_path(int(prim_id))
 
     # -- following the stage ----------------------------------------------------------------------------------------------

@@ -7,8 +7,12 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from hdwarp.frame import Frame
+
 
 class FakeFrame(SimpleNamespace):
+    missed = Frame.missed
+
     def __getitem__(self, name: str) -> np.ndarray:
         if name in self.arrays:
             return self.arrays[name]

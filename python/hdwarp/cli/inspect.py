@@ -78,7 +78,7 @@ def describe_camera(camera, stage, found) -> dict:
     """A camera and the image it makes through the first product that targets it."""
     from hdwarp.batch.shots import plan_shot
     from hdwarp.errors import Error
-    from hdwarp.schema_registration import sensor_attributes
+    from hdwarp.schema_registration import is_sensor, sensor_attributes
 
     lens = "orthographic" if camera.projection == "orthographic" else "pinhole"
     about = {
@@ -96,7 +96,7 @@ def describe_camera(camera, stage, found) -> dict:
     about["resolution"] = [shot.image.width, shot.image.height]
     about["K"] = _intrinsics(camera, shot.image)
     prim = stage.GetPrimAtPath(camera.path)
-    if "HdWarpCameraAPI" in prim.GetAppliedSchemas():
+    if is_sensor(prim):
         about["sensor"] = sensor_attributes(prim)
     return about
 

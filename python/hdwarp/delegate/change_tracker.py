@@ -23,13 +23,12 @@ class DirtyBits(IntFlag):
 
 
 class ChangeTracker:
-    """Dirty bits by row for each table, and version counters that tell dependants when to refresh."""
+    """Dirty bits by row for each table."""
 
     TABLES = ("meshes", "instances", "bodies", "materials", "cameras", "sites")
 
     def __init__(self) -> None:
         self._bits = {table: np.zeros(0, np.uint16) for table in self.TABLES}
-        self.versions = {"scene": 0, "settings": 0, "cameras": 0}
 
     def mark(self, table: str, rows: np.ndarray, bits: DirtyBits) -> None:
         """Add dirty bits to ``rows`` (row numbers)."""
@@ -40,7 +39,6 @@ class ChangeTracker:
             have = np.concatenate([have, np.zeros(max(last + 1 - len(have), len(have), 16), np.uint16)])
             self._bits[table] = have
         have[rows] |= np.uint16(bits)
-        self.versions["cameras" if table == "cameras" else "scene"] += 1
 
     def dirty_rows(self, table: str, bits: DirtyBits = DirtyBits.ALL) -> np.ndarray:
         """Row numbers with any of ``bits``, ascending."""

@@ -73,7 +73,7 @@ class RenderIndex:
 
     # -- looking up -------------------------------------------------------------------------------------------------------
 
-    def prim_path(self, prim_id: int, instance_id: int = 0) -> str | None:
+    def prim_path(self, prim_id: int) -> str | None:
         """Authored path of what ``primId`` names; None for -1 (a miss)."""
         if prim_id < 0:
             return None

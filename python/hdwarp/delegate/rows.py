@@ -27,7 +27,7 @@ class RowAllocator:
 
 
 class RowMap:
-    """Key -> run of rows, and the changes since they were last taken."""
+    """Key -> run of rows."""
 
     def __init__(self) -> None:
         self.allocator = RowAllocator()
@@ -77,15 +77,11 @@ class HostColumns:
     def __init__(self, **columns: tuple[np.dtype | type, tuple[int, ...], float]) -> None:
         """``name=(dtype, shape of one row, value of an unused row)``."""
         self.capacity = 0
-        self.version = 0  # counts changes of any row
         self._spec = columns
         self._data = {name: np.full((0, *shape), fill, dtype) for name, (dtype, shape, fill) in columns.items()}
 
     def __getitem__(self, name: str) -> np.ndarray:
         return self._data[name]
-
-    def names(self) -> Iterable[str]:
-        return self._spec.keys()
 
     def reserve(self, size: int) -> None:
         """Make room for ``size`` rows."""

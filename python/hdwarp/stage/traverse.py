@@ -16,9 +16,9 @@ from hdwarp.stage.facts import Category, FactReader, Facts, read_facts
 from hdwarp.stage.instancers import Instances, place, read_instancer
 from hdwarp.stage.meshes import MeshSet, read_mesh
 from hdwarp.stage.open import metres_per_unit, population_mask, report_composition, report_messages
+from hdwarp.stage.spec import PURPOSES
 from hdwarp.stage.transforms import columns_from_gf
 
-PURPOSES = ("default", "render", "proxy", "guide")
 COMPLEXITIES = ("low", "medium", "high", "veryhigh")
 _MOST_NESTED = 50_000_000  # instances of nested instancers: their numbers multiply
 

@@ -13,7 +13,6 @@ from hdwarp.tables.structs import vec8f, vec16f
 
 wp.set_module_options(LANE_OPTIONS)
 
-EMPTY_CHILD = wp.constant(-(2**31))
 BIN_COUNT = wp.constant(16)  # per axis
 AXIS_BINS = wp.constant(48)
 FAR_AWAY = wp.constant(1.0e15)  # a box that reaches beyond counts as without end: its area would be too large to compare
@@ -298,18 +297,6 @@ def split_nodes(
             n += 1
     for i in range(9):
         child_start[9 * job + i] = bound[wp.min(i, n)]
-
-
-@wp.kernel(enable_backward=False)
-def record_indices(first: wp.int32, step: wp.int32, count: wp.int32, records: wp.array[vec8f], out: wp.array[wp.int32]):
-    """The primitives in tree order."""
-    job = first + wp.tid() * step
-    if job >= count:
-        return
-    out[job] = wp.cast(records[job][6], wp.int32)
-
-
-# Boxes. A parent slot is 8 * node + child; -1 - tree for roots.
 
 
 @wp.func

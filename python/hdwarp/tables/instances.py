@@ -166,12 +166,6 @@ class InstanceTable:
         """(lower, upper): wp.array[vec3f] of full capacity, a row an instance; inverted where nothing is drawn."""
         return self._lower.array, self._upper.array
 
-    @property
-    def version(self) -> int:
-        """Changes when an array moved."""
-        growing = [*self._arrays.values(), self._single_sided, self._body_from_object, self._body_offset, self._lower]
-        return sum(array.version for array in growing)
-
     def sync(self, index: RenderIndex, meshes: MeshTable, origin: np.ndarray, rows: np.ndarray, bodies_from_world: np.ndarray) -> None:
         """Upload ``rows`` of the index. ``bodies_from_world``: (body rows, 4, 4) float64 at the stage's pose, ``origin`` taken off."""
         host = index.instances

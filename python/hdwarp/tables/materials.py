@@ -33,10 +33,6 @@ class MaterialTable:
             setattr(columns, name, growing.array)
         return columns
 
-    @property
-    def version(self) -> int:
-        return sum(growing.version for growing in self._arrays.values())
-
     def sync(self, materials: Mapping[int, Material], material_id: np.ndarray) -> None:
         """Rewrite the rows of ``materials`` (row -> record); ``material_id`` is the rank by row."""
         if not materials:

@@ -60,11 +60,6 @@ class MeshTable:
             setattr(columns, name, growing.array)
         return columns
 
-    @property
-    def version(self) -> int:
-        """Changes when an array moved, so that launches recorded with the old one know."""
-        return sum(growing.version for growing in self._arrays.values())
-
     def triangle_points(self, prim: str | int) -> np.ndarray:
         """(T, 3) int32: mesh-local point numbers of each triangle of a prim (path or primId), by triangleId.
 

@@ -6,10 +6,10 @@ import numpy as np
 import warp as wp
 
 from hdwarp.delegate.render_index import RenderIndex
-from hdwarp.stage.columns import GeometryKind, Primvar
-from hdwarp.tables.structs import PrimvarColumns
+from hdwarp.stage.columns import Primvar
+from hdwarp.tables.structs import FACE_VARYING, UNIFORM, VERTEX, PrimvarColumns
 
-_INTERPOLATION = {"uniform": 1, "vertex": 2, "varying": 2, "faceVarying": 3}  # structs.UNIFORM, VERTEX, FACE_VARYING
+_INTERPOLATION = {"uniform": int(UNIFORM), "vertex": int(VERTEX), "varying": int(VERTEX), "faceVarying": int(FACE_VARYING)}
 
 
 def primvar_names(index: RenderIndex) -> list[str]:
@@ -90,7 +90,3 @@ def _upload(parts: list[np.ndarray], dtype: type, device: wp.Device, numpy_dtype
     parts = [np.ascontiguousarray(part, numpy_dtype).ravel() for part in parts if len(part)]
     flat = np.concatenate(parts) if parts else np.zeros(4, numpy_dtype)  # a row of any width: kernels read row 0 where there is none
     return wp.array(flat, dtype=dtype, device=device)
-
-
-def has_shapes(index: RenderIndex) -> bool:
-    return bool((index.instances["kind"] > int(GeometryKind.MESH)).any())

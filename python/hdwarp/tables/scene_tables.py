@@ -52,7 +52,7 @@ class WorldTable:
 
 
 class SceneTables:
-    """Device columns and trees. ``version`` counts changes of anything a launch may have recorded."""
+    """Device columns and trees. ``version`` counts syncs that changed anything: who keeps arrays or plans makes them anew."""
 
     def __init__(self, device: wp.Device | str) -> None:
         self.device = wp.get_device(device)

@@ -1,4 +1,4 @@
-"""tables.storage: device arrays that grow: addresses are stable up to a capacity, a version tells when they moved."""
+"""tables.storage: device arrays that grow: addresses are stable up to a capacity."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ class GrowingArray:
         self.dtype, self.device, self.fill = dtype, device, fill
         self._scalar, self._shape = numpy_dtype(dtype)
         self.size = 0
-        self.version = 0  # counts moves of the array
         self.array = self._allocate(1)
 
     def _allocate(self, capacity: int) -> wp.array:
@@ -37,7 +36,6 @@ class GrowingArray:
             if self.size:
                 wp.copy(grown, self.array, count=self.size)
             self.array = grown
-            self.version += 1
         self.size = max(self.size, size)
 
     def write(self, start: int, items: np.ndarray | wp.array) -> None:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import warp as wp
 
+from hdwarp.stage.columns import GeometryKind
+
 vec8f = wp.types.vector(length=8, dtype=wp.float32)
 vec8i = wp.types.vector(length=8, dtype=wp.int32)
 vec16f = wp.types.vector(length=16, dtype=wp.float32)
 
-# Geometry kinds; the numbers of stage.columns.GeometryKind.
-MESH = wp.constant(0)
-SPHERE = wp.constant(1)
-CUBE = wp.constant(2)
-CONE = wp.constant(3)
-CAPSULE = wp.constant(4)
-PLANE = wp.constant(5)
+MESH = wp.constant(int(GeometryKind.MESH))
+SPHERE = wp.constant(int(GeometryKind.SPHERE))
+CUBE = wp.constant(int(GeometryKind.CUBE))
+CONE = wp.constant(int(GeometryKind.CONE))
+CAPSULE = wp.constant(int(GeometryKind.CAPSULE))
+PLANE = wp.constant(int(GeometryKind.PLANE))
 
 
 @wp.struct

@@ -15,7 +15,6 @@ DISTANCES = ("distance_to_image_plane", "distance_to_camera", "cameraDepth")
 DEPTHS = (*DISTANCES, "depth")
 NORMALS = ("normal", "Neye", "Ngeom")
 POSITIONS = ("position", "Peye")
-SEGMENTATIONS = ("semantic_segmentation", "instance_segmentation", "instance_id_segmentation")
 _COLOURS = ("color", "rgba8", "albedo", "primvars:displayColor")
 _PATH_TABLES = {"primId": "prim_paths", "materialId": "material_paths", "bodyId": "body_paths"}
 
@@ -60,12 +59,3 @@ def path_table(frame: Frame, aov: str) -> tuple[str, list[str]] | None:
     """Name and content of the table that this AOV's ids index."""
     name = _PATH_TABLES.get(aov)
     return None if name is None else (name, [str(path) for path in getattr(frame, name)])
-
-
-def missed(frame: Frame, aov: str) -> np.ndarray:
-    """(H, W) bool: pixels that hit nothing, by primId where the frame has it, else by the AOV's clear value."""
-    if "primId" in frame.arrays:
-        return frame.arrays["primId"] < 0
-    array = frame[aov]
-    empty = array == np.asarray(frame.clear.get(aov, 0))
-    return empty if array.ndim == 2 else empty.all(axis=-1)

@@ -35,7 +35,7 @@ def picture(frame: Frame, name: str, data_type: str = "") -> tuple[np.ndarray, s
         return encode_colour(array), "sRGB"
     if meta.is_integer(array):
         return id_colours(array, background=int(np.asarray(frame.clear.get(name, -1)).flat[0])), "one colour an id, black for none"
-    hit = ~meta.missed(frame, name)
+    hit = ~frame.missed(name)
     if name in meta.DISTANCES:
         return _distance(array, hit, "scene units" if name == "cameraDepth" else "m")
     if name == "depth":

@@ -1,0 +1,1 @@
+"""views: cameras x worlds -> view rows: lenses, aperture conforming, data windows. Knows no USD."""
