@@ -142,8 +142,8 @@ class InstanceTable:
             "subset_start": wp.int32,
             "subset_material": wp.int32,
         }
-        fill = {"kind": -1, "cull": 0}  # unused rows draw nothing; `cull` is all zeros, for renders that do not cull
-        self._arrays = {name: GrowingArray(dtype, device, fill=fill.get(name)) for name, dtype in types.items()}
+        # Unused rows draw nothing; `cull` stays all zeros, for renders that do not cull.
+        self._arrays = {name: GrowingArray(dtype, device, fill=-1 if name == "kind" else 0) for name, dtype in types.items()}
         self._single_sided = GrowingArray(wp.int32, device)
         self._body_from_object = GrowingArray(wp.mat33d, device)
         self._body_offset = GrowingArray(wp.vec3d, device)

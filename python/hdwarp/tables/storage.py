@@ -16,8 +16,8 @@ def numpy_dtype(dtype: type) -> tuple[np.dtype, tuple[int, ...]]:
 class GrowingArray:
     """A one-dimensional Warp array written in pieces. ``array`` always has full capacity; ``size`` items of it are in use."""
 
-    def __init__(self, dtype: type, device: wp.Device, *, fill: float | None = None) -> None:
-        """``fill``: what items hold that were never written; None: anything."""
+    def __init__(self, dtype: type, device: wp.Device, *, fill: float | None = 0) -> None:
+        """``fill``: what items hold that were never written; None: anything, for large arrays of which only written items are read."""
         self.dtype, self.device, self.fill = dtype, device, fill
         self._scalar, self._shape = numpy_dtype(dtype)
         self.size = 0

@@ -27,7 +27,7 @@ from hdwarp.trace.instances import NO_CHILD, ObjectFrame
 from hdwarp.trace.jobs import SceneKinds
 from hdwarp.trace.nodes import STACK, push_children
 from hdwarp.trace.pixels import DEPTH_SLACK, depth_of, vec16i
-from hdwarp.trace.rays import Frustum, TileRays, frustum_of, object_rays, place_exactly, screen_of
+from hdwarp.trace.rays import Frustum, TileRays, exact_object_rays, frustum_of, object_rays, place_exactly, screen_of, widen_rays
 from hdwarp.trace.shapes import MISS
 from hdwarp.trace.single import launch_rays, trace_rays
 
@@ -119,10 +119,11 @@ def free_kernel(kinds: SceneKinds, any_hit: bool) -> wp.Kernel:
                                 frame.rank = instances.rank[instance]
                                 frame.single_sided = instances.cull[instance] != 0
                                 offset = origin - instances.translation[instance]
-                                frame.rays = object_rays(rays, axes.axis, offset, instances.object_from_world[instance], False, False)
                                 kind = instances.kind[instance]
                                 if HAS_MESH:
                                     if kind == MESH:
+                                        inverse = instances.object_from_world[instance]
+                                        frame.rays = object_rays(rays, axes.axis, offset, inverse, False, False)
                                         key_floor = trace_mesh_free(
                                             meshes,
                                             instances.geometry[instance],
@@ -145,8 +146,10 @@ def free_kernel(kinds: SceneKinds, any_hit: bool) -> wp.Kernel:
                                         )
                                 if HAS_SHAPES:
                                     if kind > MESH:
+                                        placed = instances.world_from_object[instance]
+                                        exact = exact_object_rays(widen_rays(rays), axes.axis, offset, placed, False, False)
                                         key_floor = trace_shape_free(
-                                            kind, instances.shape, frame, ANY_HIT, xs, ys, near_keys, keys, slots, owners, ranks
+                                            kind, instances.shape, frame, exact, ANY_HIT, xs, ys, near_keys, keys, slots, owners, ranks
                                         )
                                 far = depth_of(key_floor, False)
                                 if ANY_HIT and key_floor == wp.inf:

@@ -9,18 +9,19 @@ from hdwarp.tables.structs import CAPSULE, CUBE, PLANE, SPHERE, MeshColumns, vec
 from hdwarp.trace.layers import is_seen_already
 from hdwarp.trace.nodes import push_children
 from hdwarp.trace.pixels import BLOCKS, BLOCKS_X, depth_of, key_of, lowest, vec16i
-from hdwarp.trace.rays import TileRays, frustum_of, largest, place, ray_direction, ray_origin, screen_of
+from hdwarp.trace.rays import ExactRays, TileRays, exact_direction, exact_origin, frustum_of, largest, place, screen_of
 from hdwarp.trace.shapes import MISS, capsule_interval, cone_interval, cube_interval, plane_interval, round_of, sphere_interval
 from hdwarp.trace.triangles import trace_leaf
 
 NO_CHILD = wp.constant(EMPTY_CHILD)
+vec16d = wp.types.vector(length=16, dtype=wp.float64)
 
 
 @wp.struct
 class ObjectFrame:
     """What a tile needs of an instance."""
 
-    rays: TileRays
+    rays: TileRays  # of meshes only
     row: wp.int32
     rank: wp.int32
     single_sided: wp.bool
@@ -156,6 +157,7 @@ def trace_shape(
     kind: wp.int32,
     shapes: wp.array[wp.vec4f],
     frame: ObjectFrame,
+    rays: ExactRays,
     affine: wp.bool,
     orthographic: wp.bool,
     near_keys: wp.array[vec16f],
@@ -169,13 +171,13 @@ def trace_shape(
 ) -> wp.float32:
     """An analytic shape against every pixel. Its front is where a ray enters; the exit is seen where the entry is cut off, if its back
     is drawn. Returns the lowest key of the tile."""
-    rays = frame.rays
     shape = wp.vec4f(1.0)
     if kind > CUBE:
         shape = shapes[frame.row]
     body = round_of(shape)
+    width, length = wp.float64(shape[0]), wp.float64(shape[1])
     for block in range(BLOCKS):
-        left, top = float((block % BLOCKS_X) * 4), float((block // BLOCKS_X) * 4)
+        left, top = wp.float64((block % BLOCKS_X) * 4), wp.float64((block // BLOCKS_X) * 4)
         near = near_keys[block]
         best = keys[block]
         slot = slots[block]
@@ -183,40 +185,40 @@ def trace_shape(
         rank = ranks[block]
         behind_rank = behind_ranks[block]
         behind_triangle = behind_triangles[block]
-        entries = vec16f()
-        exits = vec16f()
+        entries = vec16d()
+        exits = vec16d()
         if kind == SPHERE:
             for p in range(16):
-                x, y = left + float(p & 3), top + float(p >> 2)
-                interval = sphere_interval(ray_origin(rays, x, y, affine), ray_direction(rays, x, y))
+                x, y = left + wp.float64(p & 3), top + wp.float64(p >> 2)
+                interval = sphere_interval(exact_origin(rays, x, y, affine), exact_direction(rays, x, y))
                 entries[p] = interval[0]
                 exits[p] = interval[1]
         elif kind == CUBE:
             for p in range(16):
-                x, y = left + float(p & 3), top + float(p >> 2)
-                interval = cube_interval(ray_origin(rays, x, y, affine), ray_direction(rays, x, y))
+                x, y = left + wp.float64(p & 3), top + wp.float64(p >> 2)
+                interval = cube_interval(exact_origin(rays, x, y, affine), exact_direction(rays, x, y))
                 entries[p] = interval[0]
                 exits[p] = interval[1]
         elif kind == PLANE:
             for p in range(16):
-                x, y = left + float(p & 3), top + float(p >> 2)
-                interval = plane_interval(ray_origin(rays, x, y, affine), ray_direction(rays, x, y), shape[0], shape[1])
+                x, y = left + wp.float64(p & 3), top + wp.float64(p >> 2)
+                interval = plane_interval(exact_origin(rays, x, y, affine), exact_direction(rays, x, y), width, length)
                 entries[p] = interval[0]
                 exits[p] = interval[1]
         elif kind == CAPSULE:
             for p in range(16):
-                x, y = left + float(p & 3), top + float(p >> 2)
-                interval = capsule_interval(ray_origin(rays, x, y, affine), ray_direction(rays, x, y), body)
+                x, y = left + wp.float64(p & 3), top + wp.float64(p >> 2)
+                interval = capsule_interval(exact_origin(rays, x, y, affine), exact_direction(rays, x, y), body)
                 entries[p] = interval[0]
                 exits[p] = interval[1]
         else:
             for p in range(16):
-                x, y = left + float(p & 3), top + float(p >> 2)
-                interval = cone_interval(ray_origin(rays, x, y, affine), ray_direction(rays, x, y), body)
+                x, y = left + wp.float64(p & 3), top + wp.float64(p >> 2)
+                interval = cone_interval(exact_origin(rays, x, y, affine), exact_direction(rays, x, y), body)
                 entries[p] = interval[0]
                 exits[p] = interval[1]
         for p in range(16):
-            entry, exit = entries[p] + rays.shift, exits[p] + rays.shift
+            entry, exit = wp.float32(entries[p] + rays.shift), wp.float32(exits[p] + rays.shift)
             entry_key, exit_key = key_of(entry, orthographic), key_of(exit, orthographic)
             entry_counts = entry_key <= near[p] and (orthographic or entry > 0.0)
             exit_counts = exit_key <= near[p] and (orthographic or exit > 0.0) and not frame.single_sided

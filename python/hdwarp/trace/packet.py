@@ -13,7 +13,19 @@ from hdwarp.trace.jobs import SceneKinds, find_view
 from hdwarp.trace.layers import look_behind
 from hdwarp.trace.nodes import STACK, push_children
 from hdwarp.trace.pixels import cut_pixels, depth_of, lowest, nearest_depth, nearest_left, start_pixels, store, vec16i
-from hdwarp.trace.rays import TILE_HEIGHT, TILE_WIDTH, Frustum, frustum_of, object_rays, place_exactly, screen_of, tile_origin, world_rays
+from hdwarp.trace.rays import (
+    TILE_HEIGHT,
+    TILE_WIDTH,
+    Frustum,
+    exact_object_rays,
+    exact_world_rays,
+    frustum_of,
+    object_rays,
+    place_exactly,
+    screen_of,
+    tile_origin,
+    world_rays,
+)
 from hdwarp.trace.shapes import MISS
 
 
@@ -104,17 +116,12 @@ def trace_kernel(kinds: SceneKinds, affine: bool, peel: bool = False) -> wp.Kern
                         frame.row = row
                         frame.rank = instances.rank[row]
                         frame.single_sided = instances.cull[row] != 0
-                        frame.rays = object_rays(
-                            rays,
-                            view.forward,
-                            origin - instances.translation[row],
-                            instances.object_from_world[row],
-                            AFFINE,
-                            orthographic,
-                        )
+                        offset = origin - instances.translation[row]
                         kind = instances.kind[row]
                         if HAS_MESH:
                             if kind == MESH:
+                                inverse = instances.object_from_world[row]
+                                frame.rays = object_rays(rays, view.forward, offset, inverse, AFFINE, orthographic)
                                 key_floor = trace_mesh(
                                     meshes,
                                     instances.geometry[row],
@@ -138,10 +145,14 @@ def trace_kernel(kinds: SceneKinds, affine: bool, peel: bool = False) -> wp.Kern
                                 )
                         if HAS_SHAPES:
                             if kind > MESH:
+                                exact = exact_world_rays(view, tile_x, tile_y)
+                                placed = instances.world_from_object[row]
+                                exact = exact_object_rays(exact, view.forward, offset, placed, AFFINE, orthographic)
                                 key_floor = trace_shape(
                                     kind,
                                     instances.shape,
                                     frame,
+                                    exact,
                                     AFFINE,
                                     orthographic,
                                     near_keys,

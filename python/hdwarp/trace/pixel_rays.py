@@ -95,7 +95,8 @@ def pixel_kernel(kinds: SceneKinds, affine: bool, peel: bool = False, lanes: boo
         orthographic = view.orthographic != 0
         ray = WorldRay()
         ray.origin = tile_origin(view, x, y)
-        ray.direction = narrow(view.direction + view.direction_dx * wp.float64(x) + view.direction_dy * wp.float64(y))
+        ray.exact_direction = view.direction + view.direction_dx * wp.float64(x) + view.direction_dy * wp.float64(y)
+        ray.direction = narrow(ray.exact_direction)
         ray.forward = view.forward
         ray.orthographic = orthographic
         stretch = wp.where(view.radial != 0, wp.length(ray.direction), 1.0)

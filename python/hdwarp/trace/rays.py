@@ -35,6 +35,19 @@ class TileRays:
 
 
 @wp.struct
+class ExactRays:
+    """TileRays in double, for shapes: what one sees of a planet, or of a sheet a nanometre thick, hangs on digits that float32 lacks."""
+
+    origin: wp.vec3d
+    origin_dx: wp.vec3d
+    origin_dy: wp.vec3d
+    direction: wp.vec3d
+    direction_dx: wp.vec3d
+    direction_dy: wp.vec3d
+    shift: wp.float64
+
+
+@wp.struct
 class Screen:
     """From a point v relative to the rays' origin to pixels: x = across . v / w, y = down . v / w, w = depth . v + constant (> 0 in front).
 
@@ -75,6 +88,15 @@ class Frustum:
 @wp.func
 def times(m: wp.mat33f, v: wp.vec3f) -> wp.vec3f:
     return wp.vec3f(
+        m[0, 0] * v[0] + m[0, 1] * v[1] + m[0, 2] * v[2],
+        m[1, 0] * v[0] + m[1, 1] * v[1] + m[1, 2] * v[2],
+        m[2, 0] * v[0] + m[2, 1] * v[1] + m[2, 2] * v[2],
+    )
+
+
+@wp.func
+def times_exactly(m: wp.mat33d, v: wp.vec3d) -> wp.vec3d:
+    return wp.vec3d(
         m[0, 0] * v[0] + m[0, 1] * v[1] + m[0, 2] * v[2],
         m[1, 0] * v[0] + m[1, 1] * v[1] + m[1, 2] * v[2],
         m[2, 0] * v[0] + m[2, 1] * v[1] + m[2, 2] * v[2],
@@ -135,11 +157,59 @@ def object_rays(
 
 
 @wp.func
-def ray_origin(rays: TileRays, x: wp.float32, y: wp.float32, affine: wp.bool) -> wp.vec3f:
+def exact_world_rays(view: ViewRow, x: wp.int32, y: wp.int32) -> ExactRays:
+    """`world_rays` in double."""
+    rays = ExactRays()
+    rays.origin_dx = view.origin_dx
+    rays.origin_dy = view.origin_dy
+    rays.direction = view.direction + view.direction_dx * wp.float64(x) + view.direction_dy * wp.float64(y)
+    rays.direction_dx = view.direction_dx
+    rays.direction_dy = view.direction_dy
+    return rays
+
+
+@wp.func
+def widen_rays(rays: TileRays) -> ExactRays:
+    """Rays from one point, taken at their word; their origin is left to the caller."""
+    exact = ExactRays()
+    exact.direction = widen(rays.direction)
+    exact.direction_dx = widen(rays.direction_dx)
+    exact.direction_dy = widen(rays.direction_dy)
+    return exact
+
+
+@wp.func
+def exact_object_rays(
+    world: ExactRays, forward: wp.vec3f, offset: wp.vec3d, world_from_object: wp.mat33f, affine: wp.bool, orthographic: wp.bool
+) -> ExactRays:
+    """`object_rays` in double, by the inverse in double: the one in the tables is rounded, by centimetres a thousand kilometres away."""
+    rays = ExactRays()
+    object_from_world = wp.inverse(wp.mat33d(world_from_object))
+    if affine and orthographic:
+        slide = -wp.dot(widen(forward), offset)
+        offset = offset + world.direction * slide
+        rays.shift = slide
+    rays.origin = times_exactly(object_from_world, offset)
+    rays.direction = times_exactly(object_from_world, world.direction)
+    rays.direction_dx = times_exactly(object_from_world, world.direction_dx)
+    rays.direction_dy = times_exactly(object_from_world, world.direction_dy)
+    if affine:
+        rays.origin_dx = times_exactly(object_from_world, world.origin_dx)
+        rays.origin_dy = times_exactly(object_from_world, world.origin_dy)
+    return rays
+
+
+@wp.func
+def exact_origin(rays: ExactRays, x: wp.float64, y: wp.float64, affine: wp.bool) -> wp.vec3d:
     origin = rays.origin
     if affine:
         origin = origin + rays.origin_dx * x + rays.origin_dy * y
     return origin
+
+
+@wp.func
+def exact_direction(rays: ExactRays, x: wp.float64, y: wp.float64) -> wp.vec3d:
+    return rays.direction + rays.direction_dx * x + rays.direction_dy * y
 
 
 @wp.func

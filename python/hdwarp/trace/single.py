@@ -73,6 +73,7 @@ def ray_kernel(kinds: SceneKinds, any_hit: bool, lanes: bool) -> wp.Kernel:
                 found = nothing_found(0.0, wp.inf)
                 if wp.isfinite(ray.origin) and is_ray(directions[number]):
                     ray.direction = near_unit(turn_direction(bundles[which].turn, directions[number]))
+                    ray.exact_direction = widen(ray.direction)
                     length = wp.length(ray.direction)
                     near_key, far_key = limit_keys(near, far, length)
                     start = wp.where(near > 0.0, near / length, 0.0)

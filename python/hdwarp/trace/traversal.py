@@ -15,7 +15,7 @@ from hdwarp.trace.instances import prefetch_leaf, prefetch_node
 from hdwarp.trace.layers import is_seen_already
 from hdwarp.trace.nodes import NO_HIT, STACK
 from hdwarp.trace.pixels import NO_RANK, depth_of, key_of
-from hdwarp.trace.rays import largest, narrow, times, widen
+from hdwarp.trace.rays import largest, narrow, times, times_exactly, widen
 from hdwarp.trace.shapes import shape_interval
 from hdwarp.trace.triangles import NO_KEY, greatest, smallest
 
@@ -39,6 +39,7 @@ class Variant:
 class WorldRay:
     origin: wp.vec3d
     direction: wp.vec3f
+    exact_direction: wp.vec3d  # the same, not rounded: for shapes
     forward: wp.vec3f  # unit; only read for orthographic rays
     orthographic: wp.bool
 
@@ -358,14 +359,23 @@ def trace_mesh_ray(
 
 
 @wp.func
-def trace_shape_ray(kind: wp.int32, shapes: wp.array[wp.vec4f], ray: ObjectRay, peel: wp.bool, found: Found) -> Found:
-    """An analytic shape: its front is where the ray enters; the exit is seen where the entry is cut off, if its back is drawn."""
-    interval = shape_interval(kind, shapes, ray.row, ray.origin, ray.direction)
-    entry, exit = interval[0] + ray.shift, interval[1] + ray.shift
+def trace_shape_ray(
+    kind: wp.int32, instances: InstanceColumns, world: WorldRay, offset: wp.vec3d, ray: ObjectRay, variant: Variant, found: Found
+) -> Found:
+    """An analytic shape: its front is where the ray enters; the exit is seen where the entry is cut off, if its back is drawn. In double;
+    ``offset``: the ray's origin less the shape's place in the world; of ``ray`` only what is no number."""
+    shift = wp.float64(0.0)
+    if variant.orthographic and ray.orthographic:
+        shift = -wp.dot(widen(world.forward), offset)
+        offset = offset + world.exact_direction * shift
+    object_from_world = wp.inverse(wp.mat33d(instances.world_from_object[ray.row]))
+    origin, direction = times_exactly(object_from_world, offset), times_exactly(object_from_world, world.exact_direction)
+    interval = shape_interval(kind, instances.shape, ray.row, origin, direction)
+    entry, exit = wp.float32(interval[0] + shift), wp.float32(interval[1] + shift)
     entry_key, exit_key = key_of(entry, ray.orthographic), key_of(exit, ray.orthographic)
     entry_counts = entry_key <= found.near_key and (ray.orthographic or entry > 0.0)
     exit_counts = exit_key <= found.near_key and (ray.orthographic or exit > 0.0) and not ray.single_sided
-    if peel:
+    if variant.peel:
         seen = is_seen_already(entry_key, found.near_key, ray.rank, 0, found.behind_rank, found.behind_triangle)
         entry_counts = entry_counts and not seen
         seen = is_seen_already(exit_key, found.near_key, ray.rank, 0, found.behind_rank, found.behind_triangle)
@@ -433,7 +443,7 @@ def trace_tree_ray(
                         found = trace_mesh_ray(meshes, mesh, inside, near, variant, stack, stack_depth, size, found)
                 if variant.shapes:
                     if kind > MESH:
-                        found = trace_shape_ray(kind, instances.shape, inside, variant.peel, found)
+                        found = trace_shape_ray(kind, instances, ray, origin - instances.translation[row], inside, variant, found)
                 far = depth_of(found.key, ray.orthographic)
                 if variant.any_hit and found.slot >= 0:
                     size = 0
