@@ -152,6 +152,22 @@ def test_a_camera_by_name_takes_the_size_of_its_product_but_neither_window_nor_v
     assert (cropped.width, cropped.height, list(cropped.aovs)) == (20, 15, ["primId"])
 
 
+def test_adjusted_pixels_tell_their_aspect():
+    """(g) 12: the default camera at 1920x1080 under adjustPixelAspectRatio has pixels 0.77086793 as wide as high."""
+    stage = Usd.Stage.CreateInMemory()
+    UsdGeom.Camera.Define(stage, "/camera")
+    author.add_product(stage, "/Render/p", "/camera", (192, 108), policy="adjustPixelAspectRatio")
+    frame = hdwarp.render(stage, "/Render/p", device="cpu")
+    assert frame.pixel_aspect_ratio == pytest.approx(0.77086793, rel=1e-6)
+    assert frame.pixel_aspect_ratio == pytest.approx(frame.K[1, 1] / frame.K[0, 0], rel=1e-6)
+
+
+def test_the_default_purpose_is_always_drawn(stage):
+    """As in usdrecord: asking for proxies adds them."""
+    frame = hdwarp.render(stage, "/World/camera", aovs=["primId"], purposes=["proxy"], device="cpu")
+    assert (frame["primId"] == 0).any()
+
+
 def test_what_later_versions_do_is_refused_by_name(stage):
     for options, word in (
         ({"truth": True}, "truth"),

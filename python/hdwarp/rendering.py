@@ -19,6 +19,7 @@ from hdwarp.scene import DEFAULT_CAMERA, Scene, check_purposes
 from hdwarp.stage.open import open_stage, resolve_time
 from hdwarp.tables.scene_tables import SceneTables
 from hdwarp.views import orthographic, pinhole
+from hdwarp.views.conform import shown_pixel_aspect
 from hdwarp.views.rows import View, ViewTable
 
 if TYPE_CHECKING:
@@ -156,7 +157,7 @@ def _frame_without_planes(scene: Scene, shot: Shot, clear: dict[str, object], di
         ray_coefficients=twin.ray_coefficients(record, image).of_window(image),
         data_window=(image.x0, image.y0, image.width, image.height),
         image_size=(image.image_width, image.image_height),
-        pixel_aspect_ratio=image.pixel_aspect_ratio,
+        pixel_aspect_ratio=shown_pixel_aspect(record.aperture, image),
         metres_per_unit=scene.metres_per_unit,
         clear={name: clear.get(name, aov_spec(name).clear) for name in shot.aovs},
         prim_paths=list(scene.index.prim_paths),

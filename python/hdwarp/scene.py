@@ -249,4 +249,4 @@ def check_purposes(purposes: Sequence[str] | None) -> tuple[str, ...]:
     unknown = [purpose for purpose in purposes if purpose not in PURPOSES]
     if unknown:
         raise ArgumentError(f"unknown purpose {unknown[0]!r}; purposes: {', '.join(PURPOSES)}")
-    return tuple(dict.fromkeys(purposes))
+    return tuple(dict.fromkeys(("default", *purposes)))

@@ -140,6 +140,7 @@ def test_one_broken_product_does_not_stop_the_others(products, tmp_path, capsys)
         (["render", "missing.usda", "-o", "{tmp}/a.png"], 1, "missing.usda"),
         (["render", "{stage}", "--camera", "/ball", "-o", "{tmp}/a.png"], 1, "expected a Camera"),
         (["render", "{stage}", "--camera", "/nothing", "-o", "{tmp}/a.png"], 1, "/camera"),
+        (["render", "{stage}", "--product", "/camera", "-o", "{tmp}/a.png"], 1, "expected a RenderProduct"),
         (["render", "{stage}", "--aov", "colour", "-o", "{tmp}/a.png"], 2, "color"),
         (["render", "{stage}", "--aov", "motion", "-o", "{tmp}/a.png"], 1, "motion"),
         (["render", "{stage}", "--resolution", "0x5", "-o", "{tmp}/a.png"], 2, "(0, 5)"),

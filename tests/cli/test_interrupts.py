@@ -18,4 +18,4 @@ def test_the_first_signal_asks_and_the_second_insists(capsys):
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
     assert signal.getsignal(signal.SIGINT) is before
-    assert "again stops at once" in capsys.readouterr().err
+    assert "again gives up" in capsys.readouterr().err

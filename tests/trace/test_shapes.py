@@ -8,6 +8,7 @@ import warp as wp
 
 from hdwarp.tables import structs
 from hdwarp.trace import ray_bundles, trace_free, trace_rays
+from hdwarp.trace.rays import widen
 from hdwarp.trace.shapes import shape_interval
 
 CAMERAS = ("perspective", "orthographic")
@@ -204,15 +205,15 @@ def _intervals(
     shapes: wp.array[wp.vec4f],
     origins: wp.array[wp.vec3f],
     directions: wp.array[wp.vec3f],
-    out: wp.array[wp.vec2f],
+    out: wp.array[wp.vec2d],
 ):
     i = wp.tid()
-    out[i] = shape_interval(kind, shapes, 0, origins[i], directions[i])
+    out[i] = shape_interval(kind, shapes, 0, widen(origins[i]), widen(directions[i]))
 
 
 @pytest.mark.parametrize("name", SHAPES)
 def test_random_lines(tools, name, device):
-    """100,000 lines from near and far, towards the shape, beside it, and from inside: entry and exit to 1e-5, 1e-4 at grazing angles."""
+    """100,000 lines from near and far, towards the shape, beside it, and from inside: entry and exit to 1e-12, 1e-11 at grazing angles."""
     kind, shape = SHAPES[name]
     rng = np.random.default_rng(11)
     count = 100_000
@@ -226,11 +227,11 @@ def test_random_lines(tools, name, device):
         towards[axis * 1000 : axis * 1000 + 1000] = np.eye(3)[axis] * rng.choice([-2.0, 2.0], (1000, 1))
         start[axis * 1000 : axis * 1000 + 1000] = aim[:1000] - towards[axis * 1000 : axis * 1000 + 1000] * 2
     towards = towards.astype(np.float32)
-    found = wp.empty(count, dtype=wp.vec2f, device=device)
+    found = wp.empty(count, dtype=wp.vec2d, device=device)
     arrays = [wp.array(start, dtype=wp.vec3f, device=device), wp.array(towards, dtype=wp.vec3f, device=device)]
     shapes = wp.array(np.array([shape], np.float32), dtype=wp.vec4f, device=device)
     wp.launch(_intervals, dim=count, inputs=[kind, shapes, *arrays, found], device=device)
-    interval = found.numpy().astype(float)
+    interval = found.numpy()
     single = np.array(shape, np.float32).astype(float)
     parts = tools.Instance(np.eye(3), kind=kind, shape=tuple(single)).surfaces()
     o, d = start.astype(float), towards.astype(float)
@@ -246,17 +247,17 @@ def test_random_lines(tools, name, device):
             steep[0] = np.where(on & (crossing.t < entry), cosine, steep[0])
             steep[1] = np.where(on & (crossing.t > leave), cosine, steep[1])
             entry, leave = np.where(on, np.minimum(entry, crossing.t), entry), np.where(on, np.maximum(leave, crossing.t), leave)
-            sure_miss &= ~(crossing.margin > -1e-5 * size)
-            sure_hit |= crossing.margin > 1e-5 * size
+            sure_miss &= ~(crossing.margin > -1e-11 * size)
+            sure_hit |= crossing.margin > 1e-11 * size
     assert seen[sure_hit].all()
     assert not seen[sure_miss].any()
     assert sure_hit.sum() > 0.2 * count
     if kind == PLANE:  # one crossing
         front = d[:, 2] < 0
-        np.testing.assert_allclose(np.where(front, interval[:, 0], interval[:, 1])[sure_hit], entry[sure_hit], rtol=1e-5)
+        np.testing.assert_allclose(np.where(front, interval[:, 0], interval[:, 1])[sure_hit], entry[sure_hit], rtol=1e-12)
         return
     for side, exact in ((0, entry), (1, leave)):
-        for least, tolerance in ((0.1, 1e-5), (0.01, 1e-4)):
+        for least, tolerance in ((0.1, 1e-12), (0.01, 1e-11)):
             which = sure_hit & seen & (steep[side] > least)
             error = np.abs(interval[:, side] - exact)[which] * length[which] / size[which]
             assert error.max() < tolerance, (side, least)

@@ -10,7 +10,7 @@ from hdwarp.aovs.registry import Conversion, resolve_var, unusable_parameters
 from hdwarp.errors import ArgumentError, Diagnostics, Severity, StageError
 from hdwarp.stage.open import default_time, metres_per_unit
 from hdwarp.stage.render_spec import RenderPrims, find_render_prims
-from hdwarp.stage.selection import DEFAULT_RESOLUTION, camera_aspect, default_product, product_of, settings_products
+from hdwarp.stage.selection import DEFAULT_RESOLUTION, camera_aspect, check_product, default_product, product_of, settings_products
 from hdwarp.stage.spec import PURPOSES, ImageSpec, RenderProductSpec, RenderSettingsSpec
 from hdwarp.views.conform import image_spec
 
@@ -125,6 +125,8 @@ def plan_shots(
     A product that cannot be rendered is left out with an error diagnostic unless it was named. ``options`` as for `plan_shot`.
     """
     found = found or find_render_prims(stage)
+    for path in products:
+        check_product(stage, path)
     named = [*cameras, *products]
     if named:
         return [plan_shot(stage, path, diagnostics=diagnostics, found=found, **options) for path in dict.fromkeys(named)]

@@ -1,4 +1,4 @@
-"""cli.interrupts: Ctrl-C that stops between files, where everything is whole. A second one stops at once."""
+"""cli.interrupts: Ctrl-C that stops between files, where everything is whole."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from hdwarp.cli.console import say
 
 
 class Interrupts:
-    """While entered, the first SIGINT only sets ``requested``; the work asks for it at places where stopping is safe.
+    """While entered, the first SIGINT only sets ``requested``; the work asks for it at places where stopping is safe. A second one raises
+    KeyboardInterrupt as soon as Python runs: never in the middle of a native call.
 
     Python raises KeyboardInterrupt wherever it happens to be, a destructor included, where it is lost.
     """
@@ -36,4 +37,4 @@ class Interrupts:
         if self.requested:
             raise KeyboardInterrupt
         self.requested = True
-        say("stopping after this picture; Ctrl-C again stops at once")
+        say("stopping when the picture at hand is rendered; Ctrl-C again gives up its files too")

@@ -178,9 +178,10 @@ class SensorCamera:
         if scene.cameras.version != self._camera_version:
             raise Error("cameras were added to the scene or removed since this sensor was bound; call rebind()")
         self._check(out, view_mask, world_mask, camera_transforms)
-        as_authored = state is None
-        state = scene.state() if as_authored else state
-        if pose and (not as_authored or scene.tables.is_posed):
+        if state is None:
+            scene.tables.unpose()
+            state = scene.state()
+        elif pose:
             scene.tables.pose(state.body_q)
         names = tuple(out)
         if self._pass is None or self._pass.is_stale or self._pass.aovs != names:

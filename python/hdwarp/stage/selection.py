@@ -25,6 +25,15 @@ def camera_aspect(stage: Usd.Stage, path: str) -> float:
     return apertures[0] / apertures[1]
 
 
+def check_product(stage: Usd.Stage, path: str) -> None:
+    """Raise StageError unless a RenderProduct is at ``path``."""
+    prim = stage.GetPrimAtPath(path) if Sdf.Path.IsValidPathString(path) else None
+    if not prim or not prim.IsA(UsdRender.Product):
+        found = f"found type '{prim.GetTypeName() or 'none'}'" if prim else "no prim is there"
+        products = ", ".join(list_products(stage)[:10]) or "none"
+        raise StageError(path, f"expected a RenderProduct, {found}; products of the stage: {products}")
+
+
 def settings_products(stage: Usd.Stage, settings: object, found: RenderPrims, diagnostics: Diagnostics | None = None) -> list[str]:
     """Paths of the products of the settings asked for, else of all of the stage. Raises StageError for what is no RenderSettings."""
     if settings is None:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 import warp as wp
 
-from hdwarp.errors import ArgumentError
+from hdwarp.errors import ArgumentError, NotSupported
 from hdwarp.stage.columns import MAX_CLIPPING_PLANES, Camera
 from hdwarp.tables.storage import GrowingArray
 
@@ -73,6 +73,8 @@ class CameraTable:
             if name == "clipping_planes":
                 array = array[: array.shape[0] // MAX_CLIPPING_PLANES * MAX_CLIPPING_PLANES].reshape((-1, MAX_CLIPPING_PLANES))
             return array[:rows]
+        if name in ("lens_params", "resolution"):
+            raise NotSupported(f"the camera table's column {name!r} is not supported yet")
         raise AttributeError(f"the camera table has no column {name!r}; columns: {', '.join(arrays)}, label, world, world_start")
 
     @property

@@ -95,7 +95,7 @@ class SceneTables:
         origin = world_origin(index, self.meshes)
         moved = not np.array_equal(origin, self.worlds.origin[0])
         self.worlds.origin[0] = origin
-        bodies_from_world = self._sync_bodies(index, origin)
+        self._bodies_from_world = bodies_from_world = self._sync_bodies(index, origin)
         rows = tracker.dirty_rows("instances")
         if moved or self.is_posed or len(tracker.dirty_rows("bodies")):
             rows = np.arange(index.instances.capacity)
@@ -149,6 +149,17 @@ class SceneTables:
         """Move everything bodies carry to ``body_q`` and refit: device work only, nothing allocated."""
         self.is_posed = True
         self.instances.pose(body_q)
+        if self._top is not None:
+            bvh.refit_top_level(self._top, *self.instances.bounds)
+
+    def unpose(self) -> None:
+        """Put everything back to where the stage has it, exactly: float64 places, no way through ``body_q``."""
+        if not self.is_posed:
+            return
+        self.is_posed = False
+        rows = np.flatnonzero(self._index.instances["body"] >= 0)
+        self.instances.sync(self._index, self.meshes, self.worlds.origin[0], rows, self._bodies_from_world)
+        self.instances.update_bounds()
         if self._top is not None:
             bvh.refit_top_level(self._top, *self.instances.bounds)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import warp as wp
 
 from hdwarp.tables.structs import MeshColumns, vec16f
-from hdwarp.trace.instances import NO_CHILD, ObjectFrame, prefetch_leaf, prefetch_node, vec16d
+from hdwarp.trace.instances import NO_CHILD, ObjectFrame, prefetch_leaf, prefetch_node
 from hdwarp.trace.nodes import push_children
 from hdwarp.trace.pixels import depth_of, key_of, vec16i
 from hdwarp.trace.rays import LAST_X, LAST_Y, ExactRays, Screen, TileRays, exact_direction, frustum_of, place, screen_of
@@ -337,19 +337,19 @@ def trace_shape_free(
         slot = slots[block]
         owner = owners[block]
         rank = ranks[block]
-        entries = vec16d()
-        exits = vec16d()
+        entries = vec16f()
+        exits = vec16f()
         for p in range(16):
             interval = shape_interval(kind, shapes, frame.row, rays.origin, exact_direction(rays, wp.float64(x[p]), wp.float64(y[p])))
-            entries[p] = interval[0]
-            exits[p] = interval[1]
+            entries[p] = wp.float32(interval[0])
+            exits[p] = wp.float32(interval[1])
         for p in range(16):
-            entry, exit = wp.float32(entries[p]), wp.float32(exits[p])
+            entry, exit = entries[p], exits[p]
             entry_key, exit_key = key_of(entry, False), key_of(exit, False)
             entry_counts = entry_key <= near[p] and entry > 0.0
             exit_counts = exit_key <= near[p] and exit > 0.0 and not frame.single_sided
             key = wp.where(entry_counts, entry_key, exit_key)
-            hit = entries[p] <= exits[p] and (entry_counts or exit_counts)
+            hit = entry <= exit and (entry_counts or exit_counts)
             wins = hit and (key > best[p] or (key == best[p] and frame.rank < rank[p]))
             best[p] = wp.where(wins, wp.where(any_hit, wp.inf, key), best[p])
             slot[p] = wp.where(wins, wp.where(entry_counts, 0, 1), slot[p])

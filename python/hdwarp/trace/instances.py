@@ -14,7 +14,6 @@ from hdwarp.trace.shapes import MISS, capsule_interval, cone_interval, cube_inte
 from hdwarp.trace.triangles import trace_leaf
 
 NO_CHILD = wp.constant(EMPTY_CHILD)
-vec16d = wp.types.vector(length=16, dtype=wp.float64)
 
 
 @wp.struct
@@ -185,40 +184,40 @@ def trace_shape(
         rank = ranks[block]
         behind_rank = behind_ranks[block]
         behind_triangle = behind_triangles[block]
-        entries = vec16d()
-        exits = vec16d()
+        entries = vec16f()
+        exits = vec16f()
         if kind == SPHERE:
             for p in range(16):
                 x, y = left + wp.float64(p & 3), top + wp.float64(p >> 2)
                 interval = sphere_interval(exact_origin(rays, x, y, affine), exact_direction(rays, x, y))
-                entries[p] = interval[0]
-                exits[p] = interval[1]
+                entries[p] = wp.float32(interval[0] + rays.shift)
+                exits[p] = wp.float32(interval[1] + rays.shift)
         elif kind == CUBE:
             for p in range(16):
                 x, y = left + wp.float64(p & 3), top + wp.float64(p >> 2)
                 interval = cube_interval(exact_origin(rays, x, y, affine), exact_direction(rays, x, y))
-                entries[p] = interval[0]
-                exits[p] = interval[1]
+                entries[p] = wp.float32(interval[0] + rays.shift)
+                exits[p] = wp.float32(interval[1] + rays.shift)
         elif kind == PLANE:
             for p in range(16):
                 x, y = left + wp.float64(p & 3), top + wp.float64(p >> 2)
                 interval = plane_interval(exact_origin(rays, x, y, affine), exact_direction(rays, x, y), width, length)
-                entries[p] = interval[0]
-                exits[p] = interval[1]
+                entries[p] = wp.float32(interval[0] + rays.shift)
+                exits[p] = wp.float32(interval[1] + rays.shift)
         elif kind == CAPSULE:
             for p in range(16):
                 x, y = left + wp.float64(p & 3), top + wp.float64(p >> 2)
                 interval = capsule_interval(exact_origin(rays, x, y, affine), exact_direction(rays, x, y), body)
-                entries[p] = interval[0]
-                exits[p] = interval[1]
+                entries[p] = wp.float32(interval[0] + rays.shift)
+                exits[p] = wp.float32(interval[1] + rays.shift)
         else:
             for p in range(16):
                 x, y = left + wp.float64(p & 3), top + wp.float64(p >> 2)
                 interval = cone_interval(exact_origin(rays, x, y, affine), exact_direction(rays, x, y), body)
-                entries[p] = interval[0]
-                exits[p] = interval[1]
+                entries[p] = wp.float32(interval[0] + rays.shift)
+                exits[p] = wp.float32(interval[1] + rays.shift)
         for p in range(16):
-            entry, exit = wp.float32(entries[p] + rays.shift), wp.float32(exits[p] + rays.shift)
+            entry, exit = entries[p], exits[p]
             entry_key, exit_key = key_of(entry, orthographic), key_of(exit, orthographic)
             entry_counts = entry_key <= near[p] and (orthographic or entry > 0.0)
             exit_counts = exit_key <= near[p] and (orthographic or exit > 0.0) and not frame.single_sided

@@ -1,7 +1,7 @@
 """trace.shapes: analytic shapes in object space, where a ray enters and leaves them. Warp functions only.
 
 In double: a shape may be a planet on whose ground the camera stands, or flattened to nothing; what is nearest then hangs on digits that
-float32 does not have.
+float32 does not have. Where a ray misses, entry and exit are so far apart that they may be rounded to float32 and compared then.
 """
 
 from __future__ import annotations
@@ -49,14 +49,12 @@ def reciprocal_exactly(d: wp.float64) -> wp.float64:
 def cube_interval(origin: wp.vec3d, direction: wp.vec3d) -> wp.vec2d:
     """t where a ray enters and leaves the cube [-1, 1]^3; entry > exit where it misses."""
     rx, ry, rz = reciprocal_exactly(direction[0]), reciprocal_exactly(direction[1]), reciprocal_exactly(direction[2])
-    ax, bx = (-ONE - origin[0]) * rx, (ONE - origin[0]) * rx
-    ay, by = (-ONE - origin[1]) * ry, (ONE - origin[1]) * ry
-    az, bz = (-ONE - origin[2]) * rz, (ONE - origin[2]) * rz
-    entry, exit = wp.where(bx < ax, bx, ax), wp.where(bx < ax, ax, bx)
-    low, high = wp.where(by < ay, by, ay), wp.where(by < ay, ay, by)
-    entry, exit = wp.where(low > entry, low, entry), wp.where(high < exit, high, exit)
-    low, high = wp.where(bz < az, bz, az), wp.where(bz < az, az, bz)
-    return wp.vec2d(wp.where(low > entry, low, entry), wp.where(high < exit, high, exit))
+    mx, my, mz = -origin[0] * rx, -origin[1] * ry, -origin[2] * rz  # middle of each slab
+    ex, ey, ez = wp.abs(rx), wp.abs(ry), wp.abs(rz)
+    entry, exit = mx - ex, mx + ex
+    entry, exit = wp.where(my - ey > entry, my - ey, entry), wp.where(my + ey < exit, my + ey, exit)
+    entry, exit = wp.where(mz - ez > entry, mz - ez, entry), wp.where(mz + ez < exit, mz + ez, exit)
+    return wp.vec2d(wp.where(entry <= exit, entry, FAR_OFF), wp.where(entry <= exit, exit, -FAR_OFF))
 
 
 @wp.struct
@@ -102,7 +100,7 @@ def cone_interval(origin: wp.vec3d, direction: wp.vec3d, body: Round) -> wp.vec2
     along, across = wp.dot(direction, direction), direction[0] * direction[0] + direction[1] * direction[1]
     scale = ONE / along
     middle = -wp.dot(origin, direction) * scale
-    far = body.reach * wp.sqrt(scale)
+    far = body.reach * scale * (wp.abs(direction[0]) + wp.abs(direction[1]) + wp.abs(direction[2]))  # reach / |direction| or a bit more
     least = wp.float64(1.0e-24) * along
     start = -(origin[0] * direction[0] + origin[1] * direction[1]) / wp.where(across > least, across, least)
     start = wp.where(start > middle + far, middle + far, wp.where(start < middle - far, middle - far, start))
@@ -117,7 +115,8 @@ def cone_interval(origin: wp.vec3d, direction: wp.vec3d, body: Round) -> wp.vec2
     root = wp.sqrt(wp.where(square > ZERO, square, ZERO))
     q = -b - wp.where(b < ZERO, -root, root)
     q = wp.where(wp.abs(q) > TINY, q, TINY)
-    one, other = q / a, c / q
+    once = ONE / (q * a)
+    one, other = q * q * once, c * a * once  # q / a, c / q
     first, last = wp.where(one < other, one, other), wp.where(one < other, other, one)
     entry = wp.where(a > ZERO, first, wp.where(growth > ZERO, last, -FAR_OFF))
     leave = wp.where(a > ZERO, last, wp.where(growth > ZERO, FAR_OFF, first))

@@ -45,6 +45,12 @@ def image_aperture(aperture: tuple[float, float], image: ImageSpec) -> tuple[flo
     return conform_aperture(aperture, image.aspect_ratio_conform_policy, aspect, image.pixel_aspect_ratio)[0]
 
 
+def shown_pixel_aspect(aperture: tuple[float, float], image: ImageSpec) -> float:
+    """Width over height of the image's pixels as they are to be shown; adjustPixelAspectRatio leaves it to the aperture."""
+    aspect = image.image_width / image.image_height * image.pixel_aspect_ratio
+    return conform_aperture(aperture, image.aspect_ratio_conform_policy, aspect, image.pixel_aspect_ratio)[1]
+
+
 def image_spec(
     resolution: tuple[int, int],
     pixel_aspect_ratio: float = 1.0,
