@@ -80,6 +80,13 @@ def rotation(rng) -> np.ndarray:
     return q * np.sign(np.linalg.det(q))
 
 
+def tilted(rng) -> np.ndarray:
+    """A rotation by half a radian about a random axis."""
+    x, y, z = (lambda v: v / np.linalg.norm(v))(rng.normal(size=3))
+    k = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
+    return np.eye(3) + np.sin(0.5) * k + (1 - np.cos(0.5)) * k @ k
+
+
 def random_affine(rng, mirrored: bool) -> np.ndarray:
     return rotation(rng) @ np.diag(rng.uniform(0.5, 1.5, 3)) @ rotation(rng) @ np.diag([-1.0 if mirrored else 1.0, 1, 1])
 
@@ -405,3 +412,56 @@ def revolved(outline: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
     i, j = (a.ravel() for a in np.mgrid[: len(outline) - 1, :count])
     a, b = i * count + j, i * count + (j + 1) % count
     return points.reshape(-1, 3), np.concatenate([np.stack([a, b, b + count], -1), np.stack([a, b + count, a + count], -1)])
+
+
+@pytest.mark.parametrize("name", ["Sphere", "Cube", "Cylinder", "Capsule"])
+@pytest.mark.parametrize("size", [1.0e6, 6.371e6])
+def test_a_planet_as_ground(name, size, device):
+    """1.7 m above a planet, a box of 2 m at 20 m: every id and, to float32, every distance those of the closed form; nothing sinks in."""
+    turn = np.array([[1.0, 0, 0], [0, np.sin(0.09), -np.cos(0.09)], [0, np.cos(0.09), np.sin(0.09)]])  # looks along +y, 5 degrees down
+    width, height, eye = 320, 240, np.array([0.0, 0.0, 1.7])
+    stage = stage_with_camera(turn, eye, width=width, height=height, opening=0.5)
+    add(stage, "Cube", translation=(0, 20, 1.0), path="/box", size=2.0)
+    values = {"Sphere": {"radius": size}, "Cube": {"size": 2 * size}}.get(name, {"radius": size, "height": size})
+    add(stage, name, translation=(0, 0, -size), path="/planet", axis="X", **values)
+    frame = render(stage, device, ("primId", "distance_to_camera"), width, height)
+    o, d = rays(turn, eye, width=width, height=height, opening=0.5)
+    d = d / np.linalg.norm(d, axis=-1, keepdims=True)
+    lower, upper = np.array([-1.0, 19.0, 0.0]) - o, np.array([1.0, 21.0, 2.0]) - o
+    near, far = np.minimum(lower / d, upper / d).max(-1), np.maximum(lower / d, upper / d).min(-1)
+    box = np.where(near <= far, near, np.inf)
+    across = {"Sphere": d, "Cube": d[..., :0]}.get(name, d[..., 1:])
+    a, b, c = (across**2).sum(-1), d[..., 2] * (size + 1.7), 1.7 * (2 * size + 1.7)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        ground = np.where((b < 0) & (b * b >= a * c), c / (-b + np.sqrt(b * b - a * c)), np.inf)
+        ground = np.where(d[..., 2] < 0, -1.7 / d[..., 2], np.inf) if name == "Cube" else ground
+    t = np.minimum(box, ground)
+    expected = np.where(np.isinf(t), -1, np.where(box < ground, 0, 1))
+    with np.errstate(invalid="ignore"):
+        unsure = (np.abs(box - ground) < 3e-7 * t) | (np.abs(b * b - a * c) < 1e-9 * b * b)  # keys are float32; the very horizon
+    assert unsure.mean() < 1e-3
+    assert [(expected == k).mean() > 0.01 for k in (-1, 0, 1)] == [True] * 3
+    assert np.array_equal(frame["primId"][~unsure], expected[~unsure])
+    np.testing.assert_allclose(frame["distance_to_camera"][~unsure], t[~unsure], rtol=2e-7)
+
+
+@pytest.mark.parametrize("name", ["Sphere", "Cube", "Cylinder", "Cone", "Capsule"])
+@pytest.mark.parametrize("scale", [1e-7, 1e-8, 1e-12])
+def test_a_sheet_has_no_holes(name, scale, device):
+    """Tilted, of radius 2, flattened to nothing, seen from 6 m: rim and depth are those of its middle plane."""
+    rng = np.random.default_rng(6)
+    for _ in range(3):
+        tilt = tilted(rng)
+        stage = stage_with_camera(np.eye(3), (0, 0, 6.0), width=120, height=120, opening=0.45)
+        values = {"size": 4.0} if name == "Cube" else {"radius": 2.0}
+        add(stage, name, tilt @ np.diag([1.0, 1.0, scale]), axis="Z", **values)
+        frame = render(stage, device, ("primId", PLANE), 120, 120)
+        o, d = rays(np.eye(3), np.array([0, 0, 6.0]), width=120, height=120, opening=0.45)
+        o, d = o @ tilt, d @ tilt
+        t = -o[..., 2] / d[..., 2]
+        x, y = (o + d * t[..., None])[..., :2].transpose(2, 0, 1)
+        margin = 2.0 - (np.maximum(np.abs(x), np.abs(y)) if name == "Cube" else np.hypot(x, y))
+        sure = np.abs(margin) > 1e-5
+        assert np.array_equal((frame["primId"] >= 0)[sure], (margin > 0)[sure])
+        seen = frame["primId"] >= 0
+        np.testing.assert_allclose(frame[PLANE][seen], t[seen], rtol=1e-6)

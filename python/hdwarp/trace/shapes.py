@@ -54,7 +54,7 @@ def cube_interval(origin: wp.vec3d, direction: wp.vec3d) -> wp.vec2d:
     entry, exit = mx - ex, mx + ex
     entry, exit = wp.where(my - ey > entry, my - ey, entry), wp.where(my + ey < exit, my + ey, exit)
     entry, exit = wp.where(mz - ez > entry, mz - ez, entry), wp.where(mz + ez < exit, mz + ez, exit)
-    return wp.vec2d(wp.where(entry <= exit, entry, FAR_OFF), wp.where(entry <= exit, exit, -FAR_OFF))
+    return wp.vec2d(entry, wp.where(entry <= exit, exit, -FAR_OFF))
 
 
 @wp.struct
