@@ -2,7 +2,7 @@
 
     python tests/bench/bench_render.py [--rounds N] [--only NAME,...]
 
-A line a figure: the median ratio of interleaved runs, with a pause before each. Renders go through `Scene` and `SensorCamera`, from posed
+A line a figure: the median ratio of interleaved runs. Renders go through `Scene` and `SensorCamera`, from posed
 state to finished planes.
 """
 
@@ -25,7 +25,6 @@ import hdwarp  # noqa: E402
 
 DEPTH = ("distance_to_image_plane",)
 FULL = ("distance_to_image_plane", "Ngeom", "primId", "elementId", "barycentric")  # what cast_rays gives, and depth
-PAUSE = 0.02  # seconds before each run: the other's worker threads spin on for a while, on the same cores
 SAMPLES = Path(__file__).parents[2] / "sample_stages"
 
 
@@ -88,7 +87,6 @@ def report(case: str, runs: dict, rounds: int) -> None:
     times: dict[str, list[float]] = {name: [] for name in runs}
     for turn in range(rounds + 1):
         for name, run in runs.items():
-            time.sleep(PAUSE)
             start = time.perf_counter()
             run()
             if turn:

@@ -45,7 +45,6 @@ def interleaved(runs: Runs, rounds: int) -> dict[str, np.ndarray]:
     times: dict[str, list[float]] = {name: [] for name in runs}
     for turn in range(rounds + 1):
         for name, run in runs.items():
-            time.sleep(0.02)  # the other's worker threads spin on for a while, on the same cores
             start = time.perf_counter()
             run()
             if turn:
