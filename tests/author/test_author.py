@@ -236,7 +236,8 @@ def test_intrinsics_come_back(fx, ratio, cx, cy, width, height, with_product):
     author.set_intrinsics(camera, K, width, height)
     image = image_for(camera)
     assert (image.width, image.height) == (width, height)
-    np.testing.assert_allclose(pinhole.intrinsics(read(camera), image), K, rtol=1e-6)
+    # Pixels within 1e-6 of square are written as square; float32 apertures add a little.
+    np.testing.assert_allclose(pinhole.intrinsics(read(camera), image), K, rtol=2e-6)
 
 
 def test_setting_square_pixels_again_undoes_the_policy():
