@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from hdwarp.aovs.registry import Conversion, resolve_var, unusable_parameters
-from hdwarp.errors import ArgumentError, Diagnostics, Severity, StageError
+from hdwarp.errors import ArgumentError, Diagnostics, NotSupported, Severity, StageError
 from hdwarp.stage.open import default_time, metres_per_unit
 from hdwarp.stage.render_spec import RenderPrims, find_render_prims
 from hdwarp.stage.selection import DEFAULT_RESOLUTION, camera_aspect, check_product, default_product, product_of, settings_products
@@ -186,7 +186,7 @@ def _shot_vars(product: RenderProductSpec, aovs: Sequence[str] | None, unit: flo
         except ArgumentError as error:
             diagnostics.error(var.path, "render-var", f"{error}; the var is left out")
             continue
-        except NotImplementedError as error:
+        except NotSupported as error:
             diagnostics.warning(var.path, "render-var", f"{error}; the var is left out")
             continue
         if aov == "position" and unit != 1.0:

@@ -10,6 +10,9 @@ vec8f = wp.types.vector(length=8, dtype=wp.float32)
 vec8i = wp.types.vector(length=8, dtype=wp.int32)
 vec16f = wp.types.vector(length=16, dtype=wp.float32)
 
+TILE_WIDTH = wp.constant(16)  # tiles of the one grid of the full image, to which ray coefficients are anchored
+TILE_HEIGHT = wp.constant(8)
+
 MESH = wp.constant(int(GeometryKind.MESH))
 SPHERE = wp.constant(int(GeometryKind.SPHERE))
 CUBE = wp.constant(int(GeometryKind.CUBE))

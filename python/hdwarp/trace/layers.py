@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import warp as wp
 
-from hdwarp.tables.structs import MESH, InstanceColumns, MeshColumns, Peel, ViewRow, Visibility, vec16f
+from hdwarp.tables.structs import MESH, TILE_HEIGHT, TILE_WIDTH, InstanceColumns, MeshColumns, Peel, ViewRow, Visibility, vec16f
 from hdwarp.trace.pixels import BLOCKS, vec16i
-from hdwarp.trace.rays import TILE_HEIGHT, TILE_WIDTH
 
 NOTHING = wp.constant(-3.0e38)  # a near end that nothing is behind
 

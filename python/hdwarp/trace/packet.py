@@ -7,15 +7,25 @@ import functools
 import warp as wp
 
 from hdwarp.launch import LANE_OPTIONS, launch
-from hdwarp.tables.structs import MESH, ClipPlane, InstanceColumns, MeshColumns, Peel, TopLevel, ViewRow, Visibility, vec16f
+from hdwarp.tables.structs import (
+    MESH,
+    TILE_HEIGHT,
+    TILE_WIDTH,
+    ClipPlane,
+    InstanceColumns,
+    MeshColumns,
+    Peel,
+    TopLevel,
+    ViewRow,
+    Visibility,
+    vec16f,
+)
 from hdwarp.trace.instances import NO_CHILD, ObjectFrame, trace_mesh, trace_shape
 from hdwarp.trace.jobs import SceneKinds, find_view
 from hdwarp.trace.layers import look_behind
 from hdwarp.trace.nodes import STACK, push_children
 from hdwarp.trace.pixels import cut_pixels, depth_of, lowest, nearest_depth, nearest_left, start_pixels, store, vec16i
 from hdwarp.trace.rays import (
-    TILE_HEIGHT,
-    TILE_WIDTH,
     Frustum,
     exact_object_rays,
     exact_world_rays,

@@ -12,11 +12,22 @@ import functools
 import warp as wp
 
 from hdwarp.launch import LANE_OPTIONS, launch
-from hdwarp.tables.structs import MESH, ClipPlane, InstanceColumns, MeshColumns, Peel, TopLevel, ViewRow, Visibility
+from hdwarp.tables.structs import (
+    MESH,
+    TILE_HEIGHT,
+    TILE_WIDTH,
+    ClipPlane,
+    InstanceColumns,
+    MeshColumns,
+    Peel,
+    TopLevel,
+    ViewRow,
+    Visibility,
+)
 from hdwarp.trace.jobs import SceneKinds, find_view
 from hdwarp.trace.nodes import STACK
 from hdwarp.trace.pixels import CLIP_SLACK, DEPTH_SLACK, clip_keys
-from hdwarp.trace.rays import TILE_HEIGHT, TILE_WIDTH, narrow, tile_origin
+from hdwarp.trace.rays import narrow, tile_origin
 from hdwarp.trace.traversal import Found, Variant, WorldRay, nothing_found, trace_world_ray
 
 SCALAR_OPTIONS: dict[str, object] = {}

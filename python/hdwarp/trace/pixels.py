@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import warp as wp
 
-from hdwarp.tables.structs import ClipPlane, ViewRow, Visibility, vec16f
-from hdwarp.trace.rays import TILE_HEIGHT, TILE_WIDTH, TileRays, ray_direction
+from hdwarp.tables.structs import TILE_HEIGHT, TILE_WIDTH, ClipPlane, ViewRow, Visibility, vec16f
+from hdwarp.trace.rays import TileRays, ray_direction
 
 vec16i = wp.types.vector(length=16, dtype=wp.int32)
 

@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import warp as wp
 
-from hdwarp.tables.structs import ViewRow
+from hdwarp.tables.structs import TILE_HEIGHT, TILE_WIDTH, ViewRow
 
-TILE_WIDTH = wp.constant(16)
-TILE_HEIGHT = wp.constant(8)
-LAST_X = wp.constant(15.0)
-LAST_Y = wp.constant(7.0)
+LAST_X = wp.constant(TILE_WIDTH - 1.0)
+LAST_Y = wp.constant(TILE_HEIGHT - 1.0)
 
 
 @wp.struct

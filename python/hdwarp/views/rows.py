@@ -11,13 +11,12 @@ import warp as wp
 from hdwarp.stage.columns import MAX_CLIPPING_PLANES
 from hdwarp.stage.spec import ImageSpec
 from hdwarp.tables.cameras import LENSES, CameraColumns
-from hdwarp.tables.structs import ClipPlane, ViewRow, WorldColumns
+from hdwarp.tables.structs import TILE_HEIGHT, TILE_WIDTH, ClipPlane, ViewRow, WorldColumns
 from hdwarp.views.conform import CONFORM_POLICIES
 from hdwarp.views.lens_funcs import conform_aperture, orthographic_rays, pinhole_rays, place_rays
 
 MOST_PLANES = wp.constant(MAX_CLIPPING_PLANES)
 ORTHOGRAPHIC = wp.constant(LENSES.index("orthographic"))
-TILE_WIDTH, TILE_HEIGHT = 16, 8  # the one grid of the full image to which all coefficients are anchored
 
 
 @wp.struct
