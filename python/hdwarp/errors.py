@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 
@@ -87,8 +87,30 @@ class Diagnostics:
 
     def raise_errors(self) -> None:
         """``strict``: raise StageError for the first diagnostic of severity error, if any."""
-        errors = [item for item in self._items if item.severity is Severity.ERROR]
-        if errors:
-            rest = len(errors) - 1
-            more = f" (and {rest} more error{'s' if rest > 1 else ''})" if rest else ""
-            raise StageError(errors[0].path, errors[0].message + more)
+        raise_errors(self._items)
+
+
+def raise_errors(items: Iterable[Diagnostic]) -> None:
+    """Raise StageError for the first diagnostic of severity error, if any."""
+    errors = [item for item in items if item.severity is Severity.ERROR]
+    if errors:
+        rest = len(errors) - 1
+        more = f" (and {rest} more error{'s' if rest > 1 else ''})" if rest else ""
+        raise StageError(errors[0].path, errors[0].message + more)
+
+
+class OwnedDiagnostics(Diagnostics):
+    """Diagnostics kept by the prim that was read when they were found, so that reading it again replaces them. ``owner``: its path."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.owner = ""
+        self.by_owner: dict[str, dict[Diagnostic, None]] = {}
+
+    def add(self, path: object, code: str, severity: Severity | str, message: str) -> None:
+        self.extend([Diagnostic(str(path), code, Severity(severity), message)])
+
+    def extend(self, items: Iterator[Diagnostic] | list[Diagnostic] | tuple[Diagnostic, ...]) -> None:
+        for item in items:
+            self._items.setdefault(item)
+            self.by_owner.setdefault(self.owner, {}).setdefault(item)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import warp as wp
 
-from hdwarp.delegate.render_index import RenderIndex
-from hdwarp.errors import ArgumentError, Diagnostics, Error, NotSupported
-from hdwarp.stage.columns import Camera, StageColumns
+from hdwarp.delegate.render_index import IndexCounts, RenderIndex
+from hdwarp.errors import ArgumentError, Diagnostics, Error, NotSupported, raise_errors
+from hdwarp.stage.changes import ChangeListener
+from hdwarp.stage.columns import Site
 from hdwarp.stage.open import open_stage, resolve_time
+from hdwarp.stage.reader import StageReader
 from hdwarp.stage.spec import PURPOSES
-from hdwarp.stage.traverse import read_stage
 from hdwarp.state import State
 from hdwarp.tables.scene_tables import SceneTables
 
@@ -28,20 +29,23 @@ DEFAULT_PURPOSES = ("default", "render")
 
 @dataclass(frozen=True, slots=True)
 class SyncCounts:
-    """What a `Scene.sync` did, in rows and trees."""
+    """What a `Scene.sync` did, in prims, rows and trees. All zero: nothing had changed."""
 
     prims_read: int = 0
     meshes_inserted: int = 0
     meshes_removed: int = 0
+    meshes_moved: int = 0  # new points, same triangles
     instances_inserted: int = 0
     instances_removed: int = 0
     instances_changed: int = 0
     materials_changed: int = 0
     bodies_changed: int = 0
     cameras_changed: int = 0
-    rows_uploaded: int = 0
+    rows_uploaded: int = 0  # of instances
     blas_built: int = 0
+    blas_refitted: int = 0
     tlas_built: int = 0
+    tlas_refitted: int = 0  # rows whose boxes were written anew, from leaf to root
 
 
 class PathTable:
@@ -57,10 +61,10 @@ class PathTable:
 class SiteTable(PathTable):
     """Named frames: ``label``, ``body`` (row, -1 none), ``world_from_site`` (n, 4, 4) float64 [m]."""
 
-    def __init__(self, columns: StageColumns) -> None:
-        super().__init__([site.path for site in columns.sites])
-        self.body = np.array([site.body for site in columns.sites], np.int32)
-        self.world_from_site = np.stack([site.world_from_site for site in columns.sites]) if columns.sites else np.zeros((0, 4, 4))
+    def __init__(self, sites: Sequence[Site], body_row: Callable[[str], int]) -> None:
+        super().__init__([site.path for site in sites])
+        self.body = np.array([body_row(site.body) for site in sites], np.int32)
+        self.world_from_site = np.stack([site.world_from_site for site in sites]) if sites else np.zeros((0, 4, 4))
 
 
 class Scene:
@@ -94,12 +98,13 @@ class Scene:
         self._opening = Diagnostics()
         self.stage: Usd.Stage | None = open_stage(stage_or_path, mask=mask, diagnostics=self._opening)
         self.complexity, self.strict = complexity, strict
-        self._mask, self._material_purposes = mask, tuple(material_purposes)
         self.purposes = check_purposes(purposes)
         self.index = RenderIndex()
         self.tables = SceneTables(self.device)
-        self.columns: StageColumns | None = None
-        self._default_camera: Camera | None = None
+        self._reader: StageReader | None = StageReader(
+            self.stage, purposes=self.purposes, complexity=complexity, material_purposes=material_purposes, mask=mask
+        )
+        self._listener = ChangeListener(self.stage)
         self.time: float | None = None  # time code read at; None for the default time, or the earliest where no start is authored
         self.time_code: Usd.TimeCode | None = None  # as asked for, the earliest time included
         self.sync(time)
@@ -128,22 +133,24 @@ class Scene:
 
     @property
     def lights(self) -> PathTable:
-        return PathTable(self._columns.light_paths)
+        return PathTable(self.reader.light_paths)
 
     @property
     def sites(self) -> SiteTable:
-        return SiteTable(self._columns)
+        sites = self.reader.sites
+        return SiteTable([sites[path] for path in sorted(sites)], self.index.body_row)
 
     @property
-    def _columns(self) -> StageColumns:
-        if self.columns is None:
+    def reader(self) -> StageReader:
+        """What was read of the stage. Raises Error after `close`."""
+        if self._reader is None:
             raise Error("the scene is closed; open a new Scene")
-        return self.columns
+        return self._reader
 
     @property
     def metres_per_unit(self) -> float:
         """metersPerUnit of the stage."""
-        return self._columns.metres_per_unit
+        return self.reader.metres_per_unit
 
     def __repr__(self) -> str:
         if self.stage is None:
@@ -160,41 +167,40 @@ class Scene:
     # -- following the stage ----------------------------------------------------------------------------------------------
 
     def sync(self, time: float | Usd.TimeCode | None = None) -> SyncCounts:
-        """Apply the stage as it is now, at ``time`` (None: the time it is at). Returns what was done."""
-        if self.stage is None or not self.stage.GetPseudoRoot().IsValid():
-            raise Error("the scene is closed, or its stage has expired; open a new Scene")
-        code = self.time_code if time is None and self.time_code is not None else resolve_time(self.stage, time)
-        columns = read_stage(
-            self.stage,
-            code,
-            purposes=self.purposes,
-            complexity=self.complexity,
-            material_purposes=self._material_purposes,
-            mask=self._mask,
-        )
-        if self.strict:
-            self._opening.raise_errors()
-            columns.diagnostics.raise_errors()
-        self.columns, self.time, self.time_code = columns, columns.time, code
-        self.diagnostics.clear()
-        self.diagnostics.extend(self._opening)
-        self.diagnostics.extend(columns.diagnostics)
-        return self._apply(prims_read=sum(columns.prim_counts.values()))
+        """Apply the stage as it is now, at ``time`` (None: the time it is at). Only what edits and time have changed since the last call
+        is read and uploaded; returns what was done.
 
-    def _apply(self, prims_read: int = 0) -> SyncCounts:
-        columns = self._columns
-        if self._default_camera is not None:
-            columns = replace(columns, cameras=[*columns.cameras, self._default_camera])
-        found = self.index.sync(columns)
-        done = self.tables.sync(self.index)
-        return SyncCounts(prims_read=prims_read, **asdict(found), **asdict(done))
+        Raises Error when the scene is closed or its stage has expired, StageError with ``strict`` for an error found on the stage: the
+        scene then stays as it was, and the next call reads the whole stage.
+        """
+        reader = self.reader
+        if not self.stage or not self.stage.GetPseudoRoot():
+            raise Error("the scene's Usd.Stage has expired; keep a reference to it, or open a new Scene")
+        code = self.time_code if time is None and self.time_code is not None else resolve_time(self.stage, time)
+        changes, visited = reader.update(self._listener.take(), code)
+        told = [*self._opening, *reader.diagnostics()] if visited or changes else None
+        if self.strict and told is not None:
+            try:
+                raise_errors(told)
+            except Error:
+                reader.forget()
+                raise
+        self.time, self.time_code = reader.time_code, code
+        if told is not None:
+            self.diagnostics.clear()
+            self.diagnostics.extend(told)
+        if changes.complete and DEFAULT_CAMERA in self.index.camera_rows:
+            changes.cameras[DEFAULT_CAMERA] = self.index.cameras[self.index.camera_rows[DEFAULT_CAMERA]]
+        found = self.index.apply(changes) if changes else IndexCounts()
+        return SyncCounts(prims_read=visited, **asdict(found), **asdict(self.tables.sync(self.index)))
 
     def frame_default_camera(self, image_aspect: float) -> str:
         """Add (or reframe) a camera that sees everything drawn, for an image of ``image_aspect``; its label."""
         from hdwarp.stage.framing import default_camera
 
-        self._default_camera = replace(default_camera(self._columns, image_aspect), path=DEFAULT_CAMERA)
-        self._apply()
+        camera = default_camera(self.reader.columns(), image_aspect)
+        self.index.insert(replace(camera, path=DEFAULT_CAMERA))
+        self.tables.sync(self.index)
         return DEFAULT_CAMERA
 
     def state(self) -> State:
@@ -204,7 +210,7 @@ class Scene:
         return State(body_q, wp.zeros(len(pose), dtype=wp.spatial_vectorf, device=self.device), self._seconds())
 
     def _seconds(self) -> float:
-        rate = self._columns.time_codes_per_second
+        rate = self.stage.GetTimeCodesPerSecond()
         return 0.0 if self.time is None or not rate else self.time / rate
 
     def set_points(self, path: str, array: object) -> None:
@@ -215,7 +221,8 @@ class Scene:
 
     def close(self) -> None:
         """Let go of the stage and all device memory. Closing twice is harmless."""
-        self.stage = self.columns = None
+        self._listener.stop()
+        self.stage = self._reader = None
         self.index, self.tables = RenderIndex(), SceneTables(self.device)
 
     def __enter__(self) -> Scene:

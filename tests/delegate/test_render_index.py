@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from hdwarp.delegate.change_tracker import DirtyBits
-from hdwarp.delegate.render_index import RenderIndex, mesh_key
+from hdwarp.delegate.mesh_keys import mesh_key
+from hdwarp.delegate.render_index import RenderIndex
 from hdwarp.errors import ArgumentError
 from hdwarp.stage.columns import Body, GeometryKind, Gprim, Instancer, Material, MeshGeometry, Primvar, StageColumns
 
@@ -23,12 +24,12 @@ def at(*places) -> np.ndarray:
     return transforms
 
 
-def stage(*gprims: Gprim, meshes=(), materials=(), bodies=()) -> StageColumns:
-    return StageColumns(1.0, "Y", None, 24.0, meshes=list(meshes), gprims=list(gprims), materials=list(materials), bodies=list(bodies))
+def stage(*gprims: Gprim, materials=(), bodies=()) -> StageColumns:
+    return StageColumns(1.0, "Y", None, 24.0, gprims=list(gprims), materials=list(materials), bodies=list(bodies))
 
 
 def sphere(path: str, *places, **extra) -> Gprim:
-    return Gprim(path, GeometryKind.SPHERE, -1, at(*(places or [(0, 0, 0)])), **extra)
+    return Gprim(path, GeometryKind.SPHERE, None, at(*(places or [(0, 0, 0)])), **extra)
 
 
 def clean(index: RenderIndex) -> None:
@@ -71,13 +72,16 @@ def test_only_what_differs_is_dirty():
 
 def test_equal_meshes_are_one_row_and_survive_a_new_read():
     index = RenderIndex()
-    mesh = Gprim("/m", GeometryKind.MESH, 0, at((0, 0, 0)))
-    index.sync(stage(mesh, meshes=[quad()]))
+
+    def mesh(geometry: MeshGeometry) -> Gprim:
+        return Gprim("/m", GeometryKind.MESH, geometry, at((0, 0, 0)))
+
+    index.sync(stage(mesh(quad())))
     clean(index)
-    counts = index.sync(stage(mesh, meshes=[quad()]))
+    counts = index.sync(stage(mesh(quad())))
     assert counts.meshes_inserted == 0 and index.tracker.is_clean()
-    counts = index.sync(stage(mesh, meshes=[quad(z=1.0)]))
-    assert (counts.meshes_inserted, counts.meshes_removed) == (1, 1)
+    counts = index.sync(stage(mesh(quad(z=1.0))))
+    assert (counts.meshes_inserted, counts.meshes_removed, counts.meshes_moved) == (0, 0, 1)
     assert len(index.meshes) == 1
 
 
@@ -136,11 +140,11 @@ def test_one_prim_drawn_twice_by_one_instancer_loses_nothing():
 def test_bodies_and_materials_are_ranked_too():
     index = RenderIndex()
     materials, bodies = [Material("/m/z"), Material("/m/a")], [Body("/r/2", np.eye(4)), Body("/r/1", np.eye(4))]
-    index.sync(stage(sphere("/s", material=0, body=0), materials=materials, bodies=bodies))
+    index.sync(stage(sphere("/s", material="/m/z", body="/r/2"), materials=materials, bodies=bodies))
     assert index.material_paths == ["/m/a", "/m/z"]
     row = index.gprim_rows[("/s", (), 0)]
     assert index.material_id[index.instances["material"][row]] == 1
-    assert index.body_paths[index.body_id[index.instances["body"][row]]] == "/r/2"
+    assert index.body_paths[index.instances["body"][row]] == "/r/2"
 
 
 def test_an_id_out_of_range_is_refused_by_name():

@@ -26,12 +26,29 @@ def test_a_run_that_changes_its_length_moves():
     assert rows.insert("c", 2) == 0  # where a was
 
 
-def test_keep_only_tells_what_became_free():
+def test_free_rows_are_joined_and_used_again():
+    """However lengths come and go, a table is at most about twice as long as what it held at most."""
+    rng, rows = np.random.default_rng(3), RowMap()
+    held = {}
+    for step in range(3000):
+        key = int(rng.integers(40))
+        if key in rows and rng.random() < 0.4:
+            rows.remove(key)
+            del held[key]
+        else:
+            held[key] = int(rng.integers(1, 200))
+            rows.insert(key, held[key])
+        if step % 100 == 0:
+            used = np.concatenate([np.arange(*np.cumsum(rows.run(key))) for key in rows] or [[]])
+            assert len(np.unique(used)) == len(used) == sum(held.values())
+    assert rows.allocator.size < 2.5 * 40 * 200
+
+
+def test_a_renamed_key_keeps_its_run():
     rows = RowMap()
-    for key in "abcd":
-        rows.insert(key)
-    assert sorted(rows.keep_only("bd")) == [(0, 1), (2, 1)]
-    assert sorted(rows.keys()) == ["b", "d"]
+    rows.insert("a", 3)
+    rows.rename("a", "b")
+    assert "a" not in rows and rows.run("b") == (0, 3)
 
 
 def test_columns_grow_by_doubling_and_keep_what_they_hold():

@@ -10,7 +10,7 @@ from pxr import Sdf, Usd
 import hdwarp  # noqa: F401  (registers the schemas before the first stage opens)
 from hdwarp.stage.columns import Gprim, StageColumns
 from hdwarp.stage.open import open_stage, resolve_time
-from hdwarp.stage.traverse import read_stage
+from hdwarp.stage.reader import read_stage
 
 
 def lines(text: str) -> str:
@@ -45,11 +45,11 @@ class Reading:
         return next(gprim for gprim in self.columns.gprims if gprim.path == path)
 
     def mesh(self, path: str):
-        return self.columns.meshes[self.gprim(path).mesh]
+        return self.gprim(path).mesh
 
     def material(self, path: str):
-        number = self.gprim(path).material
-        return None if number < 0 else self.columns.materials[number]
+        name = self.gprim(path).material
+        return next((material for material in self.columns.materials if material.path == name), None)
 
     def codes(self, path: str | None = None) -> list[str]:
         return [item.code for item in self.columns.diagnostics if path is None or item.path == path]

@@ -8,7 +8,7 @@ from pxr import Usd, UsdGeom, UsdShade
 
 from hdwarp.stage.columns import GeometryKind, StageColumns
 from hdwarp.stage.open import open_stage, resolve_time
-from hdwarp.stage.traverse import read_stage
+from hdwarp.stage.reader import read_stage
 
 SUPPORTED = ("Mesh", "Sphere", "Cube")
 CUBE = np.array([[x, y, z] for x in (-1.0, 1.0) for y in (-1.0, 1.0) for z in (-1.0, 1.0)])
@@ -39,9 +39,9 @@ def test_no_stage_raises_and_all_columns_are_sound(shared):
             assert mesh.triangle_corners.max() < mesh.corner_count
         for gprim in columns.gprims:
             assert np.isfinite(gprim.transforms).all()
-            assert (gprim.mesh >= 0) == (gprim.kind is GeometryKind.MESH)
-            assert -1 <= gprim.material < len(columns.materials)
-            assert -1 <= gprim.body < len(columns.bodies)
+            assert (gprim.mesh is not None) == (gprim.kind is GeometryKind.MESH)
+            assert {gprim.material, *gprim.subset_materials} <= {"", *(material.path for material in columns.materials)}
+            assert gprim.body in {"", *(body.path for body in columns.bodies)}
 
 
 def test_every_stage_agrees_with_usd_prim_by_prim(shared):
@@ -69,10 +69,10 @@ def test_every_stage_agrees_with_usd_prim_by_prim(shared):
             row = rows[name]
             assert row.purpose == purpose
             material, _ = UsdShade.MaterialBindingAPI(prim).ComputeBoundMaterial("full")
-            assert (columns.materials[row.material].path if row.material >= 0 else "") == (str(material.GetPath()) if material else "")
+            assert row.material == (str(material.GetPath()) if material else "")
             if prim.IsA(UsdGeom.Mesh):
                 points = np.asarray(UsdGeom.Mesh(prim).GetPointsAttr().Get(time), np.float64)
-                ours = columns.meshes[row.mesh].points
+                ours = row.mesh.points
             else:
                 size = (
                     UsdGeom.Sphere(prim).GetRadiusAttr().Get(time)
@@ -141,14 +141,13 @@ def test_case_10_purpose(shared, purposes, count):
 def test_case_11_bad_points(shared):
     _, _, columns = read(shared / "cases" / "11_nan_point.usda")
     assert [gprim.path for gprim in columns.gprims] == ["/World/BrokenBehindCamera", "/World/Wall"]
-    assert columns.meshes[columns.gprims[0].mesh].triangle_face.tolist() == [0]
+    assert columns.gprims[0].mesh.triangle_face.tolist() == [0]
 
 
 def test_case_12_subsets(shared):
     _, _, columns = read(shared / "cases" / "12_geomsubset_uncovered.usda")
     grid = columns.gprims[0]
-    colors = [
-        columns.materials[m].diffuse_color for m in (grid.subset_materials[0], grid.material, grid.material, grid.subset_materials[1])
-    ]
+    color = {material.path: material.diffuse_color for material in columns.materials}
+    colors = [color[m] for m in (grid.subset_materials[0], grid.material, grid.material, grid.subset_materials[1])]
     assert colors == [(1, 0, 0), (0, 1, 0), (0, 1, 0), (0, 0, 1)]
-    assert columns.meshes[grid.mesh].face_subset.tolist() == [0, -1, -1, 1]
+    assert grid.mesh.face_subset.tolist() == [0, -1, -1, 1]

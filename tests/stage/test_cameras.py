@@ -72,7 +72,7 @@ def test_default_camera_has_usds_field_of_view():
     assert fov == pytest.approx((23.670166, 17.387291), abs=1e-4)
     assert record.aperture[0] / record.aperture[1] == pytest.approx(1.3704319, rel=1e-6)
     assert record.projection == "perspective"
-    assert record.body == -1
+    assert record.body == ""
     assert (record.exposure_scale, record.shutter, record.f_stop) == (1.0, (0.0, 0.0), 0.0)
 
 

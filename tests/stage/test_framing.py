@@ -11,10 +11,8 @@ from hdwarp.views import pinhole
 from hdwarp.views.conform import image_spec
 
 
-def columns_of(*gprims, meshes=(), up_axis="Y"):
-    return StageColumns(
-        metres_per_unit=1.0, up_axis=up_axis, time=None, time_codes_per_second=24.0, meshes=list(meshes), gprims=list(gprims)
-    )
+def columns_of(*gprims, up_axis="Y"):
+    return StageColumns(metres_per_unit=1.0, up_axis=up_axis, time=None, time_codes_per_second=24.0, gprims=list(gprims))
 
 
 def place(translate=(0.0, 0.0, 0.0), scale=1.0):
@@ -25,7 +23,7 @@ def place(translate=(0.0, 0.0, 0.0), scale=1.0):
 
 
 def shape(kind, *transforms):
-    return Gprim(path="/Shape", kind=kind, mesh=-1, transforms=np.stack(transforms or [np.eye(4)]))
+    return Gprim(path="/Shape", kind=kind, mesh=None, transforms=np.stack(transforms or [np.eye(4)]))
 
 
 def mesh_of(points, triangles):
@@ -33,7 +31,7 @@ def mesh_of(points, triangles):
     return MeshGeometry(points, triangles, triangles, np.arange(len(triangles), dtype=np.int32), len(triangles), triangles.size)
 
 
-def mesh_prim(*transforms, mesh=0):
+def mesh_prim(*transforms, mesh):
     return Gprim(path="/Mesh", kind=GeometryKind.MESH, mesh=mesh, transforms=np.stack(transforms or [np.eye(4)]))
 
 
@@ -71,7 +69,7 @@ def test_bounds_of_a_turned_scaled_cube():
 
 def test_points_no_triangle_uses_do_not_count():
     mesh = mesh_of([(0, 0, 0), (1, 0, 0), (0, 1, 0), (1e9, 0, 0)], [(0, 1, 2)])
-    _, upper = scene_bounds(columns_of(mesh_prim(), meshes=[mesh]))
+    _, upper = scene_bounds(columns_of(mesh_prim(mesh=mesh)))
     np.testing.assert_allclose(upper, (1.0, 1.0, 0.0))
 
 
@@ -79,7 +77,7 @@ def test_many_instances_of_a_large_mesh_have_safe_bounds():
     random = np.random.default_rng(1)
     mesh = mesh_of(random.normal(size=(30_000, 3)), np.arange(30_000).reshape(-1, 3))
     transforms = [place(random.normal(size=3) * 10.0) for _ in range(200)]
-    lower, upper = scene_bounds(columns_of(mesh_prim(*transforms), meshes=[mesh]))
+    lower, upper = scene_bounds(columns_of(mesh_prim(*transforms, mesh=mesh)))
     centres = np.stack(transforms)[:, :3, 3]
     low, high = mesh.points.min(axis=0), mesh.points.max(axis=0)
     np.testing.assert_allclose(lower, centres.min(axis=0) + low, rtol=1e-6)
@@ -118,7 +116,7 @@ def test_flat_scenes_are_not_seen_edge_on(normal, up_axis):
     across /= np.linalg.norm(across)
     along = np.cross(normal, across)
     mesh = mesh_of([across + along, across - along, -across - along, -across + along], [(0, 1, 2), (0, 2, 3)])
-    camera = default_camera(columns_of(mesh_prim(place((5.0, 6.0, 7.0))), meshes=[mesh], up_axis=up_axis), 1.0)
+    camera = default_camera(columns_of(mesh_prim(place((5.0, 6.0, 7.0)), mesh=mesh), up_axis=up_axis), 1.0)
     assert abs(normal @ camera.world_from_camera[:3, 2]) >= 0.2
     _, inside = seen(camera, mesh.points + (5.0, 6.0, 7.0), (100, 100))
     assert inside.all()
@@ -128,10 +126,10 @@ def test_flat_scenes_are_not_seen_edge_on(normal, up_axis):
     "columns",
     [
         columns_of(),
-        columns_of(mesh_prim(), meshes=[mesh_of(np.zeros((0, 3)), np.zeros((0, 3)))]),
-        columns_of(mesh_prim(), meshes=[mesh_of(np.full((3, 3), 2.0), [(0, 1, 2)])]),
-        columns_of(mesh_prim(place((1e6, 0.0, 0.0))), meshes=[mesh_of(np.zeros((3, 3)), [(0, 1, 2)])]),
-        columns_of(mesh_prim(), meshes=[mesh_of([(0, 0, 0), (0, 9, 0), (0, 3, 0)], [(0, 1, 2)])]),
+        columns_of(mesh_prim(mesh=mesh_of(np.zeros((0, 3)), np.zeros((0, 3))))),
+        columns_of(mesh_prim(mesh=mesh_of(np.full((3, 3), 2.0), [(0, 1, 2)]))),
+        columns_of(mesh_prim(place((1e6, 0.0, 0.0)), mesh=mesh_of(np.zeros((3, 3)), [(0, 1, 2)]))),
+        columns_of(mesh_prim(mesh=mesh_of([(0, 0, 0), (0, 9, 0), (0, 3, 0)], [(0, 1, 2)]))),
         columns_of(shape(GeometryKind.CUBE, np.full((4, 4), np.nan))),
     ],
     ids=["nothing", "empty mesh", "a point", "a point far away", "a line", "no finite place"],

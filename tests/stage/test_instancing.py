@@ -434,8 +434,8 @@ def test_cameras_bodies_and_sites_inside_instances(read):
     """
     found = read(library + native("a", 1) + native("b", 2))
     assert [body.path for body in found.bodies] == ["/a", "/b"]
-    assert [(camera.path, camera.body) for camera in found.cameras] == [("/a/cam", 0), ("/b/cam", 1)]
-    assert [found.gprim(path).body for path in ("/a/box", "/b/box")] == [0, 1]
+    assert [(camera.path, camera.body) for camera in found.cameras] == [("/a/cam", "/a"), ("/b/cam", "/b")]
+    assert [found.gprim(path).body for path in ("/a/box", "/b/box")] == ["/a", "/b"]
 
 
 def test_point_instancers_inside_native_instances(read):

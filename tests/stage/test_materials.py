@@ -56,7 +56,7 @@ def test_fallbacks(read):
 
 def test_unbound_prims_have_no_material(read):
     found = read(surface("m") + 'def Cube "c" {}')
-    assert found.gprim("/c").material == -1
+    assert found.gprim("/c").material == ""
     assert found.materials == []  # what nobody uses is not read
 
 
@@ -178,14 +178,14 @@ def test_opacity_is_noted_and_bad_values_are_warned_of(read):
 
 def test_a_binding_to_nothing_is_named(read):
     found = read(cube("/gone"))
-    assert found.gprim("/c").material == -1
+    assert found.gprim("/c").material == ""
     assert found.codes("/c") == ["material-missing"]
 
 
 def test_materials_are_in_path_order_and_read_once(read):
     found = read(surface("z") + surface("a") + cube("/z", "c") + cube("/a", "d") + cube("/z", "e"))
     assert [material.path for material in found.materials] == ["/a", "/z"]
-    assert [found.gprim(path).material for path in ("/c", "/d", "/e")] == [1, 0, 1]
+    assert [found.gprim(path).material for path in ("/c", "/d", "/e")] == ["/z", "/a", "/z"]
 
 
 # -- bindings: openusd.md fact 21 ----------------------------------------------------------------------------------------------
@@ -285,10 +285,10 @@ def grid(subsets: str, binding: str = "/green") -> str:
 
 def slots(found) -> list[str]:
     """Material of each face as the columns tell it."""
-    gprim, names = found.gprim("/m"), [material.path for material in found.materials]
+    gprim = found.gprim("/m")
     faces = found.mesh("/m").face_subset
-    chosen = [gprim.subset_materials[slot] if slot >= 0 else -1 for slot in (faces if faces is not None else [-1] * 4)]
-    return [names[number if number >= 0 else gprim.material] for number in chosen]
+    chosen = [gprim.subset_materials[slot] if slot >= 0 else "" for slot in (faces if faces is not None else [-1] * 4)]
+    return [name or gprim.material for name in chosen]
 
 
 def test_subsets_give_faces_their_material_and_the_rest_keep_the_meshs(read):

@@ -7,7 +7,7 @@ from pxr import Sdf, Usd, UsdGeom
 
 from hdwarp.errors import ArgumentError, Diagnostics, StageError
 from hdwarp.stage.open import default_time, open_stage, population_mask, resolve_time
-from hdwarp.stage.traverse import read_stage
+from hdwarp.stage.reader import read_stage
 
 STAGE = """#usda 1.0
 (

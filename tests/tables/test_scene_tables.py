@@ -52,37 +52,38 @@ def render(columns: StageColumns, device, aovs=("distance_to_image_plane", "prim
     return {name: array.numpy()[0] for name, array in out.items()}, counts
 
 
-def stage(gprims, meshes=(), cam=None, bodies=()) -> StageColumns:
-    return StageColumns(1.0, "Y", None, 24.0, meshes=list(meshes), gprims=list(gprims), cameras=[cam or camera()], bodies=list(bodies))
+def stage(gprims, cam=None, bodies=()) -> StageColumns:
+    return StageColumns(1.0, "Y", None, 24.0, gprims=list(gprims), cameras=[cam or camera()], bodies=list(bodies))
 
 
-def mesh(path: str, row: int, *place, **extra) -> Gprim:
-    return Gprim(path, GeometryKind.MESH, row, at(*place), **extra)
+def mesh(path: str, geometry: MeshGeometry, *place, **extra) -> Gprim:
+    return Gprim(path, GeometryKind.MESH, geometry, at(*place), **extra)
 
 
 def test_a_wall_at_four_metres(device):
-    planes, _ = render(stage([mesh("/wall", 0, 0, 0, -4)], [wall(100.0)]), device)
+    planes, _ = render(stage([mesh("/wall", wall(100.0), 0, 0, -4)]), device)
     np.testing.assert_allclose(planes["distance_to_image_plane"], 4.0, rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("place", [(1e7, -1e7, 1e7), (12345.678, 0.0, -98765.4321), (0.0, 1e10, 0.0)])
 def test_far_from_the_origin_by_transform(place, device):
     """Camera and wall are placed by float64 transforms; 10 m between them stay 10 m."""
-    planes, _ = render(stage([mesh("/wall", 0, place[0], place[1], place[2] - 10.0)], [wall(100.0)], camera(place)), device)
+    planes, _ = render(stage([mesh("/wall", wall(100.0), place[0], place[1], place[2] - 10.0)], camera(place)), device)
     np.testing.assert_allclose(planes["distance_to_image_plane"], 10.0, rtol=0, atol=1e-5)
 
 
 def test_far_from_the_origin_by_points(device):
     """The mesh's own points lie at 2**23: whole numbers are exact there, and nothing more is lost."""
     far = 2.0**23
-    planes, _ = render(stage([mesh("/wall", 0, 0, 0, 0)], [wall(100.0, (far, 0, -16.0))], camera((far, 0.3, 0.0))), device)
+    planes, _ = render(stage([mesh("/wall", wall(100.0, (far, 0, -16.0)), 0, 0, 0)], camera((far, 0.3, 0.0))), device)
     np.testing.assert_allclose(planes["distance_to_image_plane"], 16.0, rtol=0, atol=1e-5)
 
 
 def test_a_far_scene_and_one_near_the_origin_in_one_stage(device):
     """Instances keep float64 places: a camera 5 km off sees as exactly as one at home."""
-    gprims = [mesh("/far", 0, 5000.1, 0, -4.0), mesh("/near", 0, 0, 0, -4)]
-    planes, _ = render(stage(gprims, [wall(100.0)], camera((5000.1, 0, 0))), device)
+    shared = wall(100.0)
+    gprims = [mesh("/far", shared, 5000.1, 0, -4.0), mesh("/near", shared, 0, 0, -4)]
+    planes, _ = render(stage(gprims, camera((5000.1, 0, 0))), device)
     np.testing.assert_allclose(planes["distance_to_image_plane"], 4.0, rtol=0, atol=1e-6)
     assert set(planes["primId"].ravel().tolist()) == {0}
 
@@ -114,7 +115,7 @@ def test_points_of_uncommon_size_are_scaled_without_loss(size, scaled):
 
 def test_nothing_changed_nothing_done(device):
     index, tables = RenderIndex(), SceneTables(device)
-    columns = stage([mesh("/a", 0, 0, 0, -4)], [wall()])
+    columns = stage([mesh("/a", wall(), 0, 0, -4)])
     render(columns, device, index=index, tables=tables)
     _, counts = render(columns, device, index=index, tables=tables)
     assert (counts.rows_uploaded, counts.blas_built, counts.tlas_built) == (0, 0, 0)
@@ -124,7 +125,7 @@ def test_removed_meshes_are_reclaimed(device):
     """A hundred replacements of one mesh of two leave the arrays a few meshes long."""
     index, tables = RenderIndex(), SceneTables(device)
     for i in range(100):
-        columns = stage([mesh("/a", 0, 0, 0, -4), mesh("/b", 1, 0, 0, -8)], [wall(1.0 + i), wall(0.5)])
+        columns = stage([mesh("/a", wall(1.0 + i), 0, 0, -4), mesh("/b", wall(0.5), 0, 0, -8)])
         planes, _ = render(columns, device, index=index, tables=tables)
     assert tables.meshes.columns.leaf_count.shape[0] <= 16
     fresh, _ = render(columns, device)
@@ -134,7 +135,7 @@ def test_removed_meshes_are_reclaimed(device):
 
 def test_a_mesh_without_triangles_and_an_empty_scene_draw_nothing(device):
     empty = MeshGeometry(*(np.zeros((0, 3), t) for t in (np.float32, np.int32, np.int32)), np.zeros(0, np.int32), 0, 0)
-    for columns in (stage([mesh("/m", 0, 0, 0, -4)], [empty]), stage([])):
+    for columns in (stage([mesh("/m", empty, 0, 0, -4)]), stage([])):
         planes, _ = render(columns, device)
         assert np.isinf(planes["distance_to_image_plane"]).all() and (planes["primId"] == -1).all()
 
@@ -142,7 +143,7 @@ def test_a_mesh_without_triangles_and_an_empty_scene_draw_nothing(device):
 def test_bodies_move_what_they_carry(device):
     """A wall on a body at 4 m: the body moved 2 m back puts the wall at 6 m; a wall without body stays."""
     body = Body("/robot", at(0, 0, -4)[0])
-    columns = stage([mesh("/robot/wall", 0, 0, 0, -4, body=0), mesh("/still", 0, 0, 0, -9)], [wall(100.0)], bodies=[body])
+    columns = stage([mesh("/robot/wall", wall(100.0), 0, 0, -4, body="/robot"), mesh("/still", wall(100.0), 0, 0, -9)], bodies=[body])
     planes, _ = render(columns, device, body_q=[[0, 0, -6, 0, 0, 0, 1]])
     np.testing.assert_allclose(planes["distance_to_image_plane"], 6.0, rtol=0, atol=1e-6)
     planes, _ = render(columns, device, body_q=[[0, 0, -60, 0, 0, 0, 1]])
@@ -151,9 +152,7 @@ def test_bodies_move_what_they_carry(device):
 
 def test_triangle_points_by_path_and_id(device):
     index, tables = RenderIndex(), SceneTables(device)
-    render(
-        stage([mesh("/a", 0, 0, 0, -4), Gprim("/b", GeometryKind.SPHERE, -1, at(0, 0, -9))], [wall()]), device, index=index, tables=tables
-    )
+    render(stage([mesh("/a", wall(), 0, 0, -4), Gprim("/b", GeometryKind.SPHERE, None, at(0, 0, -9))]), device, index=index, tables=tables)
     assert tables.meshes.triangle_points("/a").tolist() == [[0, 1, 2], [0, 2, 3]]
     assert tables.meshes.triangle_points(0).tolist() == [[0, 1, 2], [0, 2, 3]]
     for wrong in ("/b", "/nothing", 7, -1):

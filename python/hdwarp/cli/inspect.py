@@ -32,8 +32,8 @@ def inspect_stage(path: str, *, purposes: str | None = None, time: float | None 
     from hdwarp.batch.shots import note_camera, plan_shots
     from hdwarp.scene import check_purposes
     from hdwarp.stage.open import open_stage, resolve_time
+    from hdwarp.stage.reader import read_stage
     from hdwarp.stage.render_spec import find_render_prims
-    from hdwarp.stage.traverse import read_stage
 
     diagnostics = Diagnostics()
     stage = open_stage(path, diagnostics=diagnostics)
@@ -48,7 +48,7 @@ def inspect_stage(path: str, *, purposes: str | None = None, time: float | None 
         if camera.path in used:
             note_camera(camera, diagnostics)
     triangles = [len(mesh.triangle_face) for mesh in columns.meshes]
-    instanced = sum(len(gprim.transforms) * triangles[gprim.mesh] for gprim in columns.gprims if gprim.mesh >= 0)
+    instanced = sum(len(gprim.transforms) * len(gprim.mesh.triangle_face) for gprim in columns.gprims if gprim.mesh is not None)
     summary = {
         "stage": stage.GetRootLayer().identifier,
         "metersPerUnit": columns.metres_per_unit,

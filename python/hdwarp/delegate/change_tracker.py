@@ -25,7 +25,7 @@ class DirtyBits(IntFlag):
 class ChangeTracker:
     """Dirty bits by row for each table."""
 
-    TABLES = ("meshes", "instances", "bodies", "materials", "cameras", "sites")
+    TABLES = ("meshes", "instances", "subsets", "bodies", "materials", "cameras", "sites")
 
     def __init__(self) -> None:
         self._bits = {table: np.zeros(0, np.uint16) for table in self.TABLES}
@@ -43,6 +43,11 @@ class ChangeTracker:
     def dirty_rows(self, table: str, bits: DirtyBits = DirtyBits.ALL) -> np.ndarray:
         """Row numbers with any of ``bits``, ascending."""
         return np.flatnonzero(self._bits[table] & np.uint16(bits))
+
+    def clean_but_for(self, table: str, bits: DirtyBits) -> list[int]:
+        """Row numbers with some of ``bits`` and no others, ascending."""
+        have = self._bits[table]
+        return np.flatnonzero((have != 0) & ((have & ~np.uint16(bits)) == 0)).tolist()
 
     def is_clean(self) -> bool:
         return not any(bits.any() for bits in self._bits.values())

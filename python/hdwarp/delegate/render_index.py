@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Sequence
+from bisect import bisect_left, insort
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from hdwarp.delegate.change_tracker import ChangeTracker, DirtyBits
+from hdwarp.delegate.mesh_keys import mesh_key, topology_key
 from hdwarp.delegate.rows import HostColumns, RowMap
 from hdwarp.errors import ArgumentError
-from hdwarp.stage.columns import Body, Camera, Gprim, Material, MeshGeometry, Site, StageColumns
+from hdwarp.stage.columns import Body, Camera, Gprim, GprimKey, Material, MeshGeometry, Site, StageChanges, StageColumns, gprim_keys
 
-# (path, paths of its point instancers from the outermost on, which one of several with both alike)
-GprimKey = tuple[str, tuple[str, ...], int]
-_NO_PRIM = -1
+_FEW = 64  # so many keys are put in their places one by one; more are sorted in together
 
 
 @dataclass(frozen=True, slots=True)
 class IndexCounts:
-    """What one `RenderIndex.sync` found to do, in rows."""
+    """What one change of the index came to, in rows."""
 
     meshes_inserted: int = 0
     meshes_removed: int = 0
+    meshes_moved: int = 0  # new points, same triangles
     instances_inserted: int = 0
     instances_removed: int = 0
     instances_changed: int = 0
@@ -34,21 +34,20 @@ class IndexCounts:
 
 class RenderIndex:
     """Rows of everything drawn. A row keeps its number while its prim lives; what is given out (primId, materialId, bodyId,
-    the rank that settles ties) are ranks in sorted path order, so that they depend on what the stage holds and not on its history."""
+    the rank that settles ties) are ranks in sorted path order, so that they depend on what the stage holds and not on its history.
+    Bodies are few and looked up by rank: their row is their rank."""
 
     def __init__(self) -> None:
         self.tracker = ChangeTracker()
-        self.mesh_rows, self.gprim_rows = RowMap(), RowMap()
-        self.material_rows, self.body_rows = RowMap(), RowMap()
-        self.camera_rows, self.site_rows = RowMap(), RowMap()
+        self.mesh_rows, self.gprim_rows, self.subset_rows = RowMap(), RowMap(), RowMap()
+        self.material_rows, self.camera_rows, self.site_rows = RowMap(), RowMap(), RowMap()
         self.meshes: dict[int, MeshGeometry] = {}  # by row
         self.gprims: dict[GprimKey, Gprim] = {}
         self.gprim_order: list[GprimKey] = []  # primId -> key, sorted
         self.materials: dict[int, Material] = {}
-        self.bodies: dict[int, Body] = {}
+        self.bodies: dict[str, Body] = {}
         self.cameras: dict[int, Camera] = {}
         self.sites: dict[int, Site] = {}
-        self.camera_bodies: dict[str, Body] = {}  # camera path -> the body that carries it
         self.instances = HostColumns(
             transform=(np.float64, (3, 4), 0.0),  # world_from_object, metres
             kind=(np.int32, (), -1),  # -1: unused row
@@ -56,20 +55,22 @@ class RenderIndex:
             shape=(np.float32, (4,), 0.0),
             material=(np.int32, (), -1),
             subset_start=(np.int32, (), 0),
+            subset_count=(np.int32, (), 0),
             body=(np.int32, (), -1),
             world=(np.int32, (), 0),
             single_sided=(np.int32, (), 0),
             instance_id=(np.int32, (), 0),
-            prim_id=(np.int32, (), _NO_PRIM),
+            prim_id=(np.int32, (), -1),
             rank=(np.int32, (), -1),
         )
-        self.subset_material = np.zeros(0, np.int32)
+        self.subsets = HostColumns(material=(np.int32, (), -1))
         self.material_id = np.zeros(0, np.int32)  # by material row
-        self.body_id = np.zeros(0, np.int32)  # by body row
         self.prim_paths: list[str] = []
         self.material_paths: list[str] = []
         self.body_paths: list[str] = []
         self.instance_count = 0
+        self._mesh_users: dict[int, int] = {}  # gprims by mesh row
+        self._body_row: dict[str, int] = {}
 
     # -- looking up -------------------------------------------------------------------------------------------------------
 
@@ -95,182 +96,310 @@ class RenderIndex:
     def mesh_row(self, prim: str | int) -> int:
         """Mesh row of a prim by path or primId; -1 when it is no mesh of the scene."""
         if isinstance(prim, str):
-            keys = [key for key in self.gprim_order if key[0] == prim]
-        else:
-            keys = self.gprim_order[prim : prim + 1] if prim >= 0 else []
-        if not keys:
-            return -1
-        return int(self.instances["mesh"][self.gprim_rows[keys[0]]])
+            prim = bisect_left(self.gprim_order, (prim,))
+            if prim == len(self.gprim_order) or self.gprim_order[prim][0] != self.prim_paths[prim]:
+                return -1
+        keys = self.gprim_order[prim : prim + 1] if prim >= 0 else []
+        return int(self.instances["mesh"][self.gprim_rows[keys[0]]]) if keys else -1
 
-    # -- one change after another -----------------------------------------------------------------------------------------
+    def body_row(self, path: str) -> int:
+        """Row of a body, -1 for none."""
+        return self._body_row.get(path, -1)
+
+    # -- Hydra's one by one -----------------------------------------------------------------------------------------------
+
+    def insert(self, *items: Gprim | Material | Body | Camera | Site) -> IndexCounts:
+        """Insert prims, or replace those of the same path (gprims: of the same key)."""
+        changes = StageChanges(gprims=dict(gprim_keys(item for item in items if isinstance(item, Gprim))))
+        tables = {Material: changes.materials, Body: changes.bodies, Camera: changes.cameras, Site: changes.sites}
+        for item in items:
+            if not isinstance(item, Gprim):
+                tables[type(item)][item.path] = item
+        return self.apply(changes)
+
+    def remove(self, path: str) -> IndexCounts:
+        """Remove whatever has this very path. Raises ArgumentError where nothing has."""
+        changes = StageChanges(gprims=dict.fromkeys(key for key in self.gprim_order if key[0] == path))
+        if path in self.bodies:
+            changes.bodies[path] = None
+        for rows, table in ((self.material_rows, "materials"), (self.camera_rows, "cameras"), (self.site_rows, "sites")):
+            if path in rows:
+                getattr(changes, table)[path] = None
+        if not changes:
+            raise ArgumentError(f"nothing to remove: <{path}> is not in the render index")
+        return self.apply(changes)
+
+    # -- many changes at once ---------------------------------------------------------------------------------------------
 
     def sync(self, columns: StageColumns) -> IndexCounts:
-        """Make the rows those of ``columns``: insert what is new, remove what is gone, mark what differs as dirty."""
-        materials_changed = self._sync_rows("materials", self.material_rows, self.materials, columns.materials)
-        bodies_changed = self._sync_rows("bodies", self.body_rows, self.bodies, columns.bodies)
-        cameras_changed = self._sync_rows("cameras", self.camera_rows, self.cameras, columns.cameras)
-        self._sync_rows("sites", self.site_rows, self.sites, columns.sites)
-        self.camera_bodies = {camera.path: columns.bodies[camera.body] for camera in columns.cameras if camera.body >= 0}
-        self.material_paths, self.material_id = self._rank_paths(self.material_rows)
-        self.body_paths, self.body_id = self._rank_paths(self.body_rows)
-        mesh_row, meshes_inserted, meshes_removed = self._sync_meshes(columns.meshes)
-        inserted, removed, changed = self._sync_gprims(columns, mesh_row)
-        return IndexCounts(meshes_inserted, meshes_removed, inserted, removed, changed, materials_changed, bodies_changed, cameras_changed)
+        """Make the rows those of ``columns``: what they do not hold is removed."""
+        named = {name: {item.path: item for item in getattr(columns, name)} for name in ("materials", "bodies", "cameras", "sites")}
+        return self.apply(StageChanges(complete=True, gprims=dict(gprim_keys(columns.gprims)), **named))
 
-    def _sync_rows(self, table: str, rows: RowMap, items: dict, new: Sequence) -> int:
+    def apply(self, changes: StageChanges) -> IndexCounts:
+        """Insert what is new, remove what is gone, and mark what differs as dirty."""
+        complete = changes.complete
+        materials_changed = self._apply_rows("materials", self.material_rows, self.materials, changes.materials, complete)
+        bodies_changed, rows_moved = self._apply_bodies(changes.bodies, complete)
+        cameras_changed = self._apply_rows("cameras", self.camera_rows, self.cameras, changes.cameras, complete)
+        self._apply_rows("sites", self.site_rows, self.sites, changes.sites, complete)
+        if materials_changed and sorted(self.material_rows) != self.material_paths:
+            self._rank_materials()
+        if rows_moved is not None:
+            self._renumber_bodies(rows_moved)
+        gprims = dict(changes.gprims)
+        if complete:
+            gprims |= dict.fromkeys(self.gprims.keys() - gprims.keys())
+        meshes = self._apply_meshes(gprims)
+        inserted, removed, changed = self._apply_gprims(gprims)
+        return IndexCounts(*meshes, inserted, removed, changed, materials_changed, bodies_changed, cameras_changed)
+
+    def _apply_rows(self, table: str, rows: RowMap, items: dict, changes: Mapping[str, object], complete: bool) -> int:
         """Rows keyed by path whose items are small records; dirty where the record differs."""
-        gone = rows.keep_only(item.path for item in new)
-        for start, count in gone:
-            del items[start]
-            self.tracker.mark(table, np.arange(start, start + count), DirtyBits.VISIBILITY)
+        gone = [path for path, item in changes.items() if item is None and path in rows]
+        if complete:
+            gone += [path for path in rows if path not in changes]
+        for path in gone:
+            row = rows.remove(path)[0]
+            del items[row]
+            self.tracker.mark(table, np.array([row]), DirtyBits.VISIBILITY)
         changed = len(gone)
-        for item in new:
-            known = item.path in rows
-            row = rows.insert(item.path)
+        for path, item in changes.items():
+            if item is None:
+                continue
+            known = path in rows
+            row = rows.insert(path)
             if not known or not _same_record(items[row], item):
                 self.tracker.mark(table, np.array([row]), DirtyBits.PARAMS if known else DirtyBits.ALL)
                 changed += 1
             items[row] = item
         return changed
 
-    @staticmethod
-    def _rank_paths(rows: RowMap) -> tuple[list[str], np.ndarray]:
-        """(paths sorted, rank by row)."""
-        paths = sorted(rows.keys())
-        rank = np.full(rows.allocator.size, -1, np.int32)
-        for i, path in enumerate(paths):
-            rank[rows[path]] = i
-        return paths, rank
+    def _rank_materials(self) -> None:
+        self.material_paths = sorted(self.material_rows)
+        self.material_id = np.full(self.material_rows.allocator.size, -1, np.int32)
+        rows = np.array([self.material_rows[path] for path in self.material_paths], np.int64)
+        self.material_id[rows] = np.arange(len(rows))
+        self.tracker.mark("materials", rows, DirtyBits.IDS)
 
-    def _sync_meshes(self, meshes: Sequence[MeshGeometry]) -> tuple[np.ndarray, int, int]:
-        """Row of each mesh of ``meshes``. Meshes are known by their content: an unchanged one keeps its row and its BVH."""
-        keys = [mesh_key(mesh) for mesh in meshes]
-        gone = self.mesh_rows.keep_only(keys)
-        for start, _ in gone:
-            del self.meshes[start]
-            self.tracker.mark("meshes", np.array([start]), DirtyBits.VISIBILITY)
-        mesh_row = np.empty(len(keys), np.int32)
+    def _apply_bodies(self, changes: Mapping[str, Body | None], complete: bool) -> tuple[int, np.ndarray | None]:
+        """(bodies that differ, new row by old row where rows moved, -1 for those gone)."""
+        gone = [path for path, body in changes.items() if body is None and path in self.bodies]
+        if complete:
+            gone += [path for path in self.bodies if path not in changes]
+        for path in gone:
+            del self.bodies[path]
+        live = {path: body for path, body in changes.items() if body is not None}
+        changed = [path for path, body in live.items() if path not in self.bodies or not _same_record(self.bodies[path], body)]
+        self.bodies.update(live)
+        moved = None
+        if gone or len(self.bodies) != len(self.body_paths):
+            before, self.body_paths = self.body_paths, sorted(self.bodies)
+            self._body_row = {path: row for row, path in enumerate(self.body_paths)}
+            moved = np.array([self._body_row.get(path, -1) for path in before] + [-1], np.int32)
+            self.tracker.mark("bodies", np.arange(max(len(before), len(self.body_paths))), DirtyBits.ALL)
+        else:
+            self.tracker.mark("bodies", np.array([self._body_row[path] for path in changed], np.int64), DirtyBits.TRANSFORM)
+        return len(changed) + len(gone), moved
+
+    def _renumber_bodies(self, moved: np.ndarray) -> None:
+        column = self.instances["body"]
+        renumbered = moved[column]
+        self.tracker.mark("instances", np.flatnonzero(renumbered != column), DirtyBits.IDS | DirtyBits.TRANSFORM)
+        column[:] = renumbered
+
+    # -- meshes -----------------------------------------------------------------------------------------------------------
+
+    def _apply_meshes(self, gprims: Mapping[GprimKey, Gprim | None]) -> tuple[int, int, int]:
+        """Rows for the meshes of ``gprims``, which are known by their content. A row whose users all go on to the same new mesh with the
+        same triangles keeps its number, and its tree."""
+        leaving: dict[int, list] = {}  # row -> for each gprim that leaves it the mesh it goes to, or None
+        arriving: dict[bytes, MeshGeometry] = {}
+        users: dict[bytes, int] = {}
+        for key, gprim in gprims.items():
+            mesh = gprim.mesh if gprim is not None else None
+            old = self.gprims.get(key)
+            if old is not None and old.mesh is not None:
+                if mesh is old.mesh:
+                    continue
+                leaving.setdefault(self.mesh_rows[mesh_key(old.mesh)], []).append(mesh)
+            if mesh is not None:
+                content = mesh_key(mesh)
+                arriving.setdefault(content, mesh)
+                users[content] = users.get(content, 0) + 1
+        moved = 0
+        for row, targets in leaving.items():
+            self._mesh_users[row] -= len(targets)
+            if self._mesh_users[row] or targets[0] is None:
+                continue
+            content = mesh_key(targets[0])
+            if content in self.mesh_rows or any(mesh is None or mesh_key(mesh) != content for mesh in targets):
+                continue
+            before = self.meshes[row]
+            if topology_key(before) == topology_key(targets[0]):
+                self.mesh_rows.rename(mesh_key(before), content)
+                self.meshes[row] = targets[0]
+                self.tracker.mark("meshes", np.array([row]), _mesh_bits(before, targets[0]))
+                moved += 1
         inserted = 0
-        for i, (key, mesh) in enumerate(zip(keys, meshes, strict=True)):
-            known = key in self.mesh_rows
-            mesh_row[i] = row = self.mesh_rows.insert(key)
+        for content, mesh in arriving.items():
+            known = content in self.mesh_rows
+            row = self.mesh_rows.insert(content)
+            self._mesh_users[row] = self._mesh_users.get(row, 0) + users[content]
             if not known:
                 self.meshes[row] = mesh
                 self.tracker.mark("meshes", np.array([row]), DirtyBits.ALL)
                 inserted += 1
-        return mesh_row, inserted, len(gone)
-
-    def _sync_gprims(self, columns: StageColumns, mesh_row: np.ndarray) -> tuple[int, int, int]:
-        gprims = _by_key(columns.gprims)
         removed = 0
-        for start, count in self.gprim_rows.keep_only(gprims):
-            self._drop_rows(start, count)
-            removed += count
-        for key, gprim in gprims.items():  # runs whose length changed move: their old rows go
+        for row in leaving:
+            if self._mesh_users[row] == 0:
+                del self._mesh_users[row]
+                self.mesh_rows.remove(mesh_key(self.meshes.pop(row)))
+                self.tracker.mark("meshes", np.array([row]), DirtyBits.VISIBILITY)
+                removed += 1
+        return inserted, removed, moved
+
+    # -- gprims -----------------------------------------------------------------------------------------------------------
+
+    def _apply_gprims(self, gprims: dict[GprimKey, Gprim | None]) -> tuple[int, int, int]:
+        removed, reordered = 0, False
+        gone = [key for key, gprim in gprims.items() if gprim is None and key in self.gprims]
+        for key in gone:
+            removed += self._drop(key)
+        new = []
+        live = {key: gprim for key, gprim in gprims.items() if gprim is not None}
+        for key, gprim in live.items():  # runs whose length changed move: their old rows go
             count = len(gprim.transforms)
-            if key in self.gprim_rows and self.gprim_rows.run(key)[1] != count:
+            if key not in self.gprims:
+                new.append(key)
+            elif self.gprim_rows.run(key)[1] != count:
                 self._drop_rows(*self.gprim_rows.run(key))
+                reordered = True
             self.gprim_rows.insert(key, count)
-        self.gprims = gprims
-        self.gprim_order = sorted(gprims)
-        self.prim_paths = [path for path, _, _ in self.gprim_order]
+        revalued = np.array([_has_other_values(self.gprims.get(key), gprim) for key, gprim in live.items()], bool)
+        self.gprims.update(live)
+        self._reorder(gone, new)
         self.instances.reserve(self.gprim_rows.allocator.size)
-        inserted, changed = self._write_instances(columns, mesh_row)
+        inserted, changed = self._write_instances(live, revalued) if live else (0, 0)
+        if gone or new or reordered:
+            self._rank_instances()
         return inserted, removed, changed
+
+    def _reorder(self, gone: list[GprimKey], new: list[GprimKey]) -> None:
+        if len(gone) + len(new) > _FEW:
+            self.gprim_order = sorted(self.gprims)
+        else:
+            for key in gone:
+                del self.gprim_order[bisect_left(self.gprim_order, key)]
+            for key in new:
+                insort(self.gprim_order, key)
+        if gone or new:
+            self.prim_paths = [path for path, _, _ in self.gprim_order]
+
+    def _drop(self, key: GprimKey) -> int:
+        del self.gprims[key]
+        start, count = self.gprim_rows.remove(key)
+        self._drop_rows(start, count)
+        if key in self.subset_rows:
+            self.subset_rows.remove(key)
+        return count
 
     def _drop_rows(self, start: int, count: int) -> None:
         self.instances.clear_rows(start, count)
         self.tracker.mark("instances", np.arange(start, start + count), DirtyBits.VISIBILITY)
 
-    def _write_instances(self, columns: StageColumns, mesh_row: np.ndarray) -> tuple[int, int]:
-        """All instance columns of all gprims in primId order at once, compared with what the rows hold."""
-        gprims = [self.gprims[key] for key in self.gprim_order]
+    def _rank_instances(self) -> None:
+        """What is given out for every row: primId and rank in path order."""
         runs = np.array([self.gprim_rows.run(key) for key in self.gprim_order], np.int64).reshape(-1, 2)
         counts = runs[:, 1]
         self.instance_count = total = int(counts.sum())
-        if total == 0:
-            self.subset_material = np.zeros(0, np.int32)
-            return 0, 0
         rows = np.repeat(runs[:, 0] - (np.cumsum(counts) - counts), counts) + np.arange(total)
-        material_row = _rows_of(columns.materials, self.material_rows)
-        body_row = _rows_of(columns.bodies, self.body_rows)
+        prim_id, rank = np.repeat(np.arange(len(runs), dtype=np.int32), counts), np.arange(total, dtype=np.int32)
+        for name, values in (("prim_id", prim_id), ("rank", rank)):
+            column = self.instances[name]
+            self.tracker.mark("instances", rows[column[rows] != values], DirtyBits.IDS)
+            column[rows] = values
+
+    def _write_instances(self, gprims: Mapping[GprimKey, Gprim], revalued: np.ndarray) -> tuple[int, int]:
+        """The instance columns of ``gprims`` but for the ranks, at once, compared with what the rows hold: (rows inserted, changed).
+        ``revalued`` (gprims,) bool: which have other constant primvars than before."""
+        runs = np.array([self.gprim_rows.run(key) for key in gprims], np.int64)
+        counts = runs[:, 1]
+        total = int(counts.sum())
+        rows = np.repeat(runs[:, 0] - (np.cumsum(counts) - counts), counts) + np.arange(total)
+        records = list(gprims.values())
+        mesh_row = {mesh: self.mesh_rows[mesh_key(mesh)] for mesh in {gprim.mesh for gprim in records} if mesh is not None}
 
         def spread(values: list) -> np.ndarray:
             return np.repeat(np.array(values, np.int32), counts)
 
-        subsets, subset_start = [], []
-        for gprim in gprims:
-            subset_start.append(len(subsets))
-            subsets.extend(gprim.subset_materials)
-        subset_material = material_row[np.array(subsets, np.int64)] if subsets else np.zeros(0, np.int32)
-        subsets_changed = not np.array_equal(subset_material, self.subset_material)
-        self.subset_material = subset_material
-        ids = [g.instance_ids if g.instance_ids is not None else np.zeros(len(g.transforms), np.int32) for g in gprims]
+        subset_start, subset_rows = self._write_subsets(gprims)
+        ids = [g.instance_ids if g.instance_ids is not None else np.zeros(len(g.transforms), np.int32) for g in records]
+        shape = np.array([g.shape for g in records], np.float32)
         new = {
-            "transform": (np.concatenate([g.transforms[:, :3, :] for g in gprims]), DirtyBits.TRANSFORM),
-            "kind": (spread([int(g.kind) for g in gprims]), DirtyBits.ALL),
-            "mesh": (np.append(mesh_row, np.int32(-1))[spread([g.mesh for g in gprims])], DirtyBits.TOPOLOGY | DirtyBits.TRANSFORM),
-            "shape": (np.repeat(np.array([g.shape for g in gprims], np.float32), counts, axis=0), DirtyBits.TOPOLOGY | DirtyBits.TRANSFORM),
-            "material": (material_row[spread([g.material for g in gprims])], DirtyBits.MATERIAL),
+            "transform": (np.concatenate([g.transforms[:, :3, :] for g in records]), DirtyBits.TRANSFORM),
+            "kind": (spread([int(g.kind) for g in records]), DirtyBits.ALL),
+            "mesh": (spread([mesh_row.get(g.mesh, -1) for g in records]), DirtyBits.TOPOLOGY | DirtyBits.TRANSFORM),
+            "shape": (np.repeat(shape, counts, axis=0), DirtyBits.TOPOLOGY | DirtyBits.TRANSFORM),
+            "material": (spread([self.material_rows.get(g.material, -1) for g in records]), DirtyBits.MATERIAL),
             "subset_start": (spread(subset_start), DirtyBits.MATERIAL),
-            "body": (body_row[spread([g.body for g in gprims])], DirtyBits.TRANSFORM | DirtyBits.IDS),
+            "subset_count": (spread([len(g.subset_materials) for g in records]), DirtyBits.MATERIAL),
+            "body": (spread([self._body_row.get(g.body, -1) for g in records]), DirtyBits.TRANSFORM | DirtyBits.IDS),
             "world": (np.zeros(total, np.int32), DirtyBits.ALL),
-            "single_sided": (spread([not g.double_sided for g in gprims]), DirtyBits.PARAMS),
+            "single_sided": (spread([not g.double_sided for g in records]), DirtyBits.PARAMS),
             "instance_id": (np.concatenate(ids).astype(np.int32), DirtyBits.IDS),
-            "prim_id": (np.repeat(np.arange(len(gprims), dtype=np.int32), counts), DirtyBits.IDS),
-            "rank": (np.arange(total, dtype=np.int32), DirtyBits.IDS),
         }
         fresh = self.instances["kind"][rows] < 0
-        touched = fresh.copy()
+        touched = np.repeat(revalued, counts)
+        self.tracker.mark("instances", rows[touched], DirtyBits.PRIMVAR)
+        touched |= np.repeat(subset_rows, counts)
+        self.tracker.mark("instances", rows[touched], DirtyBits.MATERIAL)
         for name, (values, bits) in new.items():
             column = self.instances[name]
-            old = column[rows]
-            differs = (old != values).reshape(total, -1).any(axis=1)
+            differs = (column[rows] != values).reshape(total, -1).any(axis=1)
             self.tracker.mark("instances", rows[differs], bits)
             touched |= differs
             column[rows] = values
         self.tracker.mark("instances", rows[fresh], DirtyBits.ALL)
-        if subsets_changed:
-            self.tracker.mark("instances", rows[:1], DirtyBits.MATERIAL)
         return int(fresh.sum()), int((touched & ~fresh).sum())
 
-
-def mesh_key(mesh: MeshGeometry) -> bytes:
-    """Content of a mesh as a key: equal keys, equal pictures."""
-    digest = hashlib.blake2b(digest_size=16)
-    arrays = [mesh.points, mesh.triangle_corners, mesh.triangle_points, mesh.triangle_face, mesh.face_subset]
-    for name, primvar in [("normals", mesh.normals), *sorted(mesh.primvars.items())]:
-        if primvar is not None:
-            digest.update(f"{name}:{primvar.interpolation}".encode())
-            arrays += primvar.content()
-    digest.update(f"{mesh.face_count}:{mesh.corner_count}".encode())
-    for array in arrays:
-        digest.update(b"-" if array is None else f"{array.shape}".encode())
-        if array is not None:
-            digest.update(np.ascontiguousarray(array).data)
-    return digest.digest()
-
-
-def _by_key(gprims: Sequence[Gprim]) -> dict[GprimKey, Gprim]:
-    """Gprims by key. One prim can be drawn twice by the same instancers: as a prototype, and as part of another one above it."""
-    found: dict[GprimKey, Gprim] = {}
-    for gprim in gprims:
-        if len(gprim.transforms) == 0:
-            continue
-        chain, instancer = [], gprim.instancer
-        while instancer is not None:
-            chain.append(instancer.path)
-            instancer = instancer.outer
-        path, instancers, number = gprim.path, tuple(reversed(chain)), 0
-        while (path, instancers, number) in found:
-            number += 1
-        found[path, instancers, number] = gprim
-    return found
+    def _write_subsets(self, gprims: Mapping[GprimKey, Gprim]) -> tuple[list[int], np.ndarray]:
+        """(where each gprim's slots start, which of them have other materials than before)."""
+        starts, differs = [0] * len(gprims), np.zeros(len(gprims), bool)
+        for i, (key, gprim) in enumerate(gprims.items()):
+            if not gprim.subset_materials:
+                if key in self.subset_rows:
+                    self.subset_rows.remove(key)
+                    differs[i] = True
+                continue
+            count = len(gprim.subset_materials)
+            starts[i] = start = self.subset_rows.insert(key, count)
+            self.subsets.reserve(self.subset_rows.allocator.size)
+            materials = np.array([self.material_rows.get(m, -1) for m in gprim.subset_materials], np.int32)
+            column = self.subsets["material"][start : start + count]
+            differs[i] = not np.array_equal(column, materials)
+            column[:] = materials
+            self.tracker.mark("subsets", np.arange(start, start + count), DirtyBits.MATERIAL)
+        return starts, differs
 
 
-def _rows_of(items: Sequence, rows: RowMap) -> np.ndarray:
-    """Index into the adapter's list -> row; index -1 (none) -> -1."""
-    return np.array([rows[item.path] for item in items] + [-1], np.int32)
+def _mesh_bits(before: MeshGeometry, after: MeshGeometry) -> DirtyBits:
+    """What differs between two meshes of the same triangles."""
+    bits = DirtyBits.CLEAN
+    if not np.array_equal(before.points, after.points):
+        bits |= DirtyBits.POINTS
+    same = before.primvars.keys() == after.primvars.keys() and all(
+        before.primvars[name].interpolation == primvar.interpolation
+        and all(np.array_equal(a, b) for a, b in zip(before.primvars[name].content(), primvar.content(), strict=True))
+        for name, primvar in after.primvars.items()
+    )
+    return bits if same and bits else bits | DirtyBits.PRIMVAR  # equal in both: the normals differ
+
+
+def _has_other_values(before: Gprim | None, after: Gprim) -> bool:
+    if before is None or (not before.constants and not after.constants and not before.instance_primvars and not after.instance_primvars):
+        return False
+    return not (_same_value(before.constants, after.constants) and _same_value(before.instance_primvars, after.instance_primvars))
 
 
 def _same_record(a: object, b: object) -> bool:
@@ -281,6 +410,8 @@ def _same_record(a: object, b: object) -> bool:
 def _same_value(a: object, b: object) -> bool:
     if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
         return np.array_equal(a, b)
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(_same_value(a[key], b[key]) for key in a)
     try:
         return bool(a == b)
     except (TypeError, ValueError):

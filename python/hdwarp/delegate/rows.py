@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterator
 
 import numpy as np
 
@@ -11,19 +11,52 @@ class RowAllocator:
     """Hands out runs of consecutive rows and takes them back; a row number never changes while its item lives."""
 
     def __init__(self) -> None:
-        self.size = 0  # rows ever handed out; a table needs at least this many
+        self.size = 0  # rows in use lie below; a table needs at least this many
         self._free: dict[int, list[int]] = {}  # run length -> starts of free runs
+        self._free_count = 0
 
     def allocate(self, count: int) -> int:
         """First row of a run of ``count`` rows."""
-        if self._free.get(count):
-            return self._free[count].pop()
-        start = self.size
-        self.size += count
+        if not self._free.get(count) and 2 * self._free_count > self.size:
+            self._join()
+        start = self._reuse(count)
+        if start < 0:
+            start = self.size
+            self.size += count
         return start
 
     def release(self, start: int, count: int) -> None:
-        self._free.setdefault(count, []).append(start)
+        if count:
+            self._free.setdefault(count, []).append(start)
+            self._free_count += count
+
+    def _reuse(self, count: int) -> int:
+        """A free run of this very length, else the start of the shortest that is longer; -1 without."""
+        lengths = [count] if self._free.get(count) else [length for length, starts in self._free.items() if length > count and starts]
+        if not lengths or not count:
+            return -1
+        length = min(lengths)
+        start = self._free[length].pop()
+        if not self._free[length]:
+            del self._free[length]
+        self._free_count -= length
+        self.release(start + count, length - count)
+        return start
+
+    def _join(self) -> None:
+        """Make one run of neighbours, and forget those at the end."""
+        runs = sorted((start, length) for length, starts in self._free.items() for start in starts)
+        self._free, self._free_count = {}, 0
+        joined: list[list[int]] = []
+        for start, length in runs:
+            if joined and sum(joined[-1]) == start:
+                joined[-1][1] += length
+            else:
+                joined.append([start, length])
+        if joined and sum(joined[-1]) == self.size:
+            self.size = joined.pop()[0]
+        for start, length in joined:
+            self.release(start, length)
 
 
 class RowMap:
@@ -42,8 +75,13 @@ class RowMap:
     def __getitem__(self, key: Hashable) -> int:
         return self._runs[key][0]
 
-    def keys(self) -> Iterable[Hashable]:
-        return self._runs.keys()
+    def __iter__(self) -> Iterator[Hashable]:
+        return iter(self._runs)
+
+    def get(self, key: Hashable, default: int) -> int:
+        """Row of ``key``, ``default`` where it has none."""
+        run = self._runs.get(key)
+        return default if run is None else run[0]
 
     def run(self, key: Hashable) -> tuple[int, int]:
         """(first row, row count) of a key."""
@@ -65,10 +103,9 @@ class RowMap:
         self.allocator.release(*run)
         return run
 
-    def keep_only(self, keys: Iterable[Hashable]) -> list[tuple[int, int]]:
-        """Remove every key that is not in ``keys``; the runs that became free."""
-        gone = self._runs.keys() - set(keys)
-        return [self.remove(key) for key in gone]
+    def rename(self, old: Hashable, new: Hashable) -> None:
+        """Give the run of ``old`` to ``new``."""
+        self._runs[new] = self._runs.pop(old)
 
 
 class HostColumns:

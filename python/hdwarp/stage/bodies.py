@@ -7,7 +7,6 @@ from pxr import Gf
 
 from hdwarp.errors import Diagnostics
 from hdwarp.stage import transforms
-from hdwarp.stage.columns import Body, Site
 
 
 def read_frames(found: dict[str, Gf.Matrix4d], what: str, metres_per_unit: float, diagnostics: Diagnostics) -> dict[str, np.ndarray]:
@@ -25,11 +24,3 @@ def read_frames(found: dict[str, Gf.Matrix4d], what: str, metres_per_unit: float
             said = "is singular (a scale of 0?)" if finite[k] and near[k] else far
             diagnostics.error(path, "singular-transform", f"the transform of the {what} {said}; it is no {what}. Mend the xformOps")
     return poses
-
-
-def bodies_from(poses: dict[str, np.ndarray]) -> list[Body]:
-    return [Body(path, pose) for path, pose in poses.items()]
-
-
-def sites_from(poses: dict[str, np.ndarray], body_of: dict[str, int]) -> list[Site]:
-    return [Site(path, pose, body_of[path]) for path, pose in poses.items()]

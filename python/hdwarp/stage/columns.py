@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import IntEnum
 
@@ -51,6 +52,8 @@ class MeshGeometry:
     normals: Primvar | None = None  # shading normals, authored or computed as DESIGN section 3 says; None: faceted
     primvars: dict[str, Primvar] = field(default_factory=dict)  # by name without "primvars:"
     face_subset: np.ndarray | None = None  # (face_count,) int16: index into Gprim.subset_materials, -1 in no subset
+    topology_key: bytes | None = None  # digests of the content, made when first asked for (delegate.mesh_keys)
+    content_key: bytes | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -68,16 +71,16 @@ class Gprim:
 
     path: str  # given out: authored path, instance proxy path inside native instances
     kind: GeometryKind
-    mesh: int  # index into StageColumns.meshes, -1 for shapes
+    mesh: MeshGeometry | None  # None for shapes
     transforms: np.ndarray  # (n, 4, 4) float64: world_from_object, metres, column vectors
     # What the transform cannot hold. CONE, CAPSULE: radius at the lower and upper end of the cone, half its height; PLANE: half width and
     # length, 1 or infinite.
     shape: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 0.0)
     instance_ids: np.ndarray | None = None  # (n,) int32 index into the instancer's protoIndices; None: zeros
     instancer: Instancer | None = None
-    material: int = -1  # index into StageColumns.materials
-    subset_materials: tuple[int, ...] = ()  # material of each GeomSubset slot; -1: the subset is bound to nothing: the gprim's own
-    body: int = -1  # index into StageColumns.bodies
+    material: str = ""  # path of its Material, "" none
+    subset_materials: tuple[str, ...] = ()  # material of each GeomSubset slot; "": the subset is bound to nothing: the gprim's own
+    body: str = ""  # path of the body that carries it
     double_sided: bool = False
     purpose: str = "default"
     constants: dict[str, np.ndarray] = field(default_factory=dict)  # name -> (k,) float32, k = 1..4, inherited ones included
@@ -120,7 +123,7 @@ class Camera:
     path: str
     world_from_camera: np.ndarray  # (4, 4) float64 rigid: rotation and position [m]; scale, shear and mirror are in `axes`
     axes: np.ndarray  # (3, 3) float64: what the full matrix applies to camera-space directions before the rotation; identity normally
-    body: int = -1  # index into StageColumns.bodies
+    body: str = ""  # path of the body that carries it
     projection: str = "perspective"  # or "orthographic"
     focal_length: float = 0.0
     aperture: tuple[float, float] = (0.0, 0.0)  # horizontal, vertical
@@ -141,7 +144,44 @@ class Site:
 
     path: str
     world_from_site: np.ndarray  # (4, 4) float64 rigid, metres
-    body: int = -1
+    body: str = ""
+
+
+# (path, paths of its point instancers from the outermost on, which one of several with both alike)
+GprimKey = tuple[str, tuple[str, ...], int]
+
+
+def gprim_keys(gprims: Iterable[Gprim]) -> dict[GprimKey, Gprim]:
+    """Gprims that have instances, by key. One prim can be drawn twice by the same instancers: as a prototype, and as part of another one
+    above it."""
+    found: dict[GprimKey, Gprim] = {}
+    for gprim in gprims:
+        if len(gprim.transforms) == 0:
+            continue
+        chain, instancer = [], gprim.instancer
+        while instancer is not None:
+            chain.append(instancer.path)
+            instancer = instancer.outer
+        path, instancers, number = gprim.path, tuple(reversed(chain)), 0
+        while (path, instancers, number) in found:
+            number += 1
+        found[path, instancers, number] = gprim
+    return found
+
+
+@dataclass(slots=True, eq=False)
+class StageChanges:
+    """What is new on a stage, or read anew, by key or path; None: it is gone. What is not named is as it was, or gone if ``complete``."""
+
+    complete: bool = False
+    gprims: dict[GprimKey, Gprim | None] = field(default_factory=dict)
+    materials: dict[str, Material | None] = field(default_factory=dict)
+    bodies: dict[str, Body | None] = field(default_factory=dict)
+    cameras: dict[str, Camera | None] = field(default_factory=dict)
+    sites: dict[str, Site | None] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return any((self.complete, self.gprims, self.materials, self.bodies, self.cameras, self.sites))
 
 
 @dataclass(slots=True, eq=False)
@@ -152,7 +192,6 @@ class StageColumns:
     up_axis: str  # "Y" or "Z"
     time: float | None  # time code; None is the default time, or each attribute's earliest where no start is authored
     time_codes_per_second: float
-    meshes: list[MeshGeometry] = field(default_factory=list)
     gprims: list[Gprim] = field(default_factory=list)
     materials: list[Material] = field(default_factory=list)
     bodies: list[Body] = field(default_factory=list)
@@ -161,3 +200,8 @@ class StageColumns:
     light_paths: list[str] = field(default_factory=list)
     prim_counts: dict[str, int] = field(default_factory=dict)  # imageable prims seen, by type name, drawn or not
     diagnostics: Diagnostics = field(default_factory=Diagnostics)
+
+    @property
+    def meshes(self) -> list[MeshGeometry]:
+        """The meshes of the gprims, each once, in the order of their first use."""
+        return list(dict.fromkeys(gprim.mesh for gprim in self.gprims if gprim.mesh is not None))

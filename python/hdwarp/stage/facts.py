@@ -56,8 +56,6 @@ class Facts:
     children: Sequence[Usd.Prim] = ()
     child_names: Sequence[str] = ()  # asked for together: a name each costs as much as a whole list
     subsets: Sequence[Usd.Prim] = ()
-    geometry: object = None  # what reading the geometry gave, kept for the next instance
-    geometry_read = False
 
     def __init__(self, prim: Usd.Prim, category: Category, type_name: str, xformable: bool) -> None:
         self.prim, self.category, self.type_name, self.xformable = prim, category, type_name, xformable
@@ -89,18 +87,19 @@ _SILENT = frozenset(
 ANY_SPECIFIER = Usd.PrimIsActive & Usd.PrimIsLoaded
 
 
-def read_facts(reader: FactReader, prim: Usd.Prim, path: str, *, any_specifier: bool = False) -> Facts:
-    """The facts of ``prim``, which is no instance proxy; ``path`` is what diagnostics call it. Kept for prims in native prototypes."""
+def read_facts(reader: FactReader, prim: Usd.Prim, path: str, *, any_specifier: bool = False, children: bool = True) -> Facts:
+    """The facts of ``prim``, which is no instance proxy; ``path`` is what diagnostics call it. Kept for prims in native prototypes.
+    ``children=False`` leaves the children out: a prim can have very many."""
     if reader.has_instances and prim.IsInPrototype():
         key = (str(prim.GetPath()), any_specifier)
         facts = reader.kept.get(key)
         if facts is None:
-            facts = reader.kept[key] = _read(reader, prim, path, any_specifier)
+            facts = reader.kept[key] = _read(reader, prim, path, any_specifier, True)
         return facts
-    return _read(reader, prim, path, any_specifier)
+    return _read(reader, prim, path, any_specifier, children)
 
 
-def _read(reader: FactReader, prim: Usd.Prim, path: str, any_specifier: bool) -> Facts:
+def _read(reader: FactReader, prim: Usd.Prim, path: str, any_specifier: bool, with_children: bool) -> Facts:
     info = prim.GetPrimTypeInfo()
     type_name = info.GetTypeName()
     found = reader.categories.get(type_name)
@@ -124,7 +123,7 @@ def _read(reader: FactReader, prim: Usd.Prim, path: str, any_specifier: bool) ->
         facts.prototype = str(prototype.GetPath())
         facts.children = prototype.GetFilteredChildren(reader.predicate)
         facts.child_names = prototype.GetFilteredChildrenNames(reader.predicate)
-    else:
+    elif with_children:
         predicate = ANY_SPECIFIER if any_specifier else reader.predicate
         children = prim.GetFilteredChildren(predicate)
         if children:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -30,7 +30,7 @@ def default_camera(columns: StageColumns, image_aspect: float) -> Camera:
     """A camera (path "") that has all gprims in view in an image of that aspect (width / height, pixel aspect included).
 
     It looks from the front right and above, 45 degrees high, the stage's up axis up; a stage with nothing to draw, around its origin."""
-    placed = list(_placed(columns))
+    placed = list(_placed(columns.gprims))
     bounds = _bounds(placed)
     lower, upper = bounds if bounds is not None else (-np.ones(3), np.ones(3))
     centre = 0.5 * lower + 0.5 * upper
@@ -61,7 +61,7 @@ def default_camera(columns: StageColumns, image_aspect: float) -> Camera:
 
 def scene_bounds(columns: StageColumns) -> tuple[np.ndarray, np.ndarray] | None:
     """World bounds [m] of all gprims, (lower, upper) each (3,) float64, exact but for meshes drawn very often; None: nothing to draw."""
-    return _bounds(list(_placed(columns)))
+    return _bounds(list(_placed(columns.gprims)))
 
 
 class _Placed(NamedTuple):
@@ -74,16 +74,16 @@ class _Placed(NamedTuple):
     position: np.ndarray  # (n, 3)
 
 
-def _placed(columns: StageColumns) -> Iterator[_Placed]:
+def _placed(gprims: Sequence[Gprim]) -> Iterator[_Placed]:
     """Everything drawn. What goes on for ever is left out, unless there is nothing else."""
-    used: dict[int, np.ndarray] = {-1: _CUBE}
-    finite = [gprim for gprim in columns.gprims if all(math.isfinite(number) for number in gprim.shape)]
-    for gprim in finite or columns.gprims:
+    used: dict[MeshGeometry | None, np.ndarray] = {None: _CUBE}
+    finite = [gprim for gprim in gprims if all(math.isfinite(number) for number in gprim.shape)]
+    for gprim in finite or gprims:
         transforms = gprim.transforms[np.isfinite(gprim.transforms).all(axis=(1, 2))]
         if not len(transforms):
             continue
         if gprim.mesh not in used:
-            used[gprim.mesh] = _used_points(columns.meshes[gprim.mesh])
+            used[gprim.mesh] = _used_points(gprim.mesh)
         ends = _round_ends(gprim)
         points = None if ends else _SQUARE if gprim.kind == GeometryKind.PLANE else used[gprim.mesh]
         if ends or len(points):

@@ -1,17 +1,17 @@
-"""stage.gather: what the walk found -> sorted rows: meshes built, matrices turned to metres, materials and bodies numbered."""
+"""stage.gather: what a walk found -> records: meshes built, matrices turned to metres, materials and bodies named by path."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Container
 from typing import TYPE_CHECKING
 
 import numpy as np
-from pxr import Tf, Usd
+from pxr import Tf
 
+from hdwarp.errors import Diagnostics
 from hdwarp.stage import transforms
-from hdwarp.stage.bodies import bodies_from, read_frames, sites_from
-from hdwarp.stage.columns import GeometryKind, Gprim, Instancer, StageColumns
-from hdwarp.stage.materials import bound_materials, read_material
+from hdwarp.stage.bodies import read_frames
+from hdwarp.stage.columns import Body, Camera, Gprim, GprimKey, Instancer, Site, gprim_keys
 from hdwarp.stage.mesh_batch import build_meshes
 from hdwarp.stage.open import plain_text
 
@@ -21,55 +21,63 @@ if TYPE_CHECKING:
 _MEND_SIZES = "Mend its size, its xformOps or those above, or the stage's metersPerUnit"
 
 
-def gather(walk: Walk, columns: StageColumns, time: Usd.TimeCode, material_purposes: Sequence[str]) -> None:
-    """Fill ``columns``. Everything with a path is in path order: Sdf.Path's, which for prim paths is that of their text."""
-    diagnostics, scale = columns.diagnostics, columns.metres_per_unit
-    poses = read_frames(walk.bodies, "rigid body", scale, diagnostics)
-    columns.bodies = bodies_from(poses)
-    body_number = {body.path: k for k, body in enumerate(columns.bodies)}
-    body_number[""] = -1
-    site_poses = read_frames({path: matrix for path, (matrix, _) in walk.sites.items()}, "site", scale, diagnostics)
-    columns.sites = sites_from(site_poses, {path: body_number.get(walk.sites[path][1], -1) for path in site_poses})
-    columns.light_paths = sorted(walk.lights)
-    columns.prim_counts = dict(sorted(walk.counts.items()))
-    _gather_cameras(walk, columns, time, body_number)
-    _gather_gprims(walk, columns, time, material_purposes, body_number)
-    if walk.control_cages:
-        several = (
-            "1 mesh with a subdivision scheme is"
-            if walk.control_cages == 1
-            else f"{walk.control_cages} meshes with subdivision schemes are"
-        )
-        cages = "its control cage" if walk.control_cages == 1 else "their control cages"
-        diagnostics.note("/", "control-cage", f"{several} drawn as {cages} (complexity low)")
+def gather_bodies(walk: Walk, scale: float) -> dict[str, Body]:
+    return {path: Body(path, pose) for path, pose in _frames(walk, walk.bodies, "rigid body", scale).items()}
 
 
-def _gather_cameras(walk: Walk, columns: StageColumns, time: Usd.TimeCode, body_number: dict[str, int]) -> None:
+def gather_sites(walk: Walk, scale: float, bodies: Container[str]) -> dict[str, Site]:
+    poses = _frames(walk, {path: matrix for path, (matrix, _) in walk.sites.items()}, "site", scale)
+    return {path: Site(path, pose, _known(walk.sites[path][1], bodies)) for path, pose in poses.items()}
+
+
+def _frames(walk: Walk, found: dict, what: str, scale: float) -> dict[str, np.ndarray]:
+    told = Diagnostics()
+    poses = read_frames(found, what, scale, told)
+    for item in told:
+        walk.diagnostics.owner = item.path
+        walk.diagnostics.extend([item])
+    return poses
+
+
+def gather_cameras(walk: Walk, scale: float, bodies: Container[str]) -> dict[str, Camera]:
     from hdwarp.stage.cameras import read_camera
 
+    cameras = {}
     paths = sorted(walk.cameras)
     world = transforms.columns_from_gf([walk.cameras[path][0] for path in paths])
     for k, path in enumerate(paths):
+        walk.diagnostics.owner = path
         prim = walk.reader.stage.GetPrimAtPath(path)
         try:
-            camera = read_camera(prim, time, world[k], columns.metres_per_unit, columns.diagnostics)
+            camera = read_camera(prim, walk.reader.time, world[k], scale, walk.diagnostics)
         except (TypeError, ValueError, Tf.ErrorException) as error:  # an attribute of a type no camera has
             message = (
                 f"an attribute holds a value of the wrong type ({plain_text(error)}); the camera cannot be rendered. Author the schema's"
             )
-            columns.diagnostics.error(path, "wrong-type", message)
+            walk.diagnostics.error(path, "wrong-type", message)
             continue
         if camera is not None:
-            camera.body = body_number.get(walk.cameras[path][1], -1)
-            columns.cameras.append(camera)
+            camera.body = _known(walk.cameras[path][1], bodies)
+            cameras[path] = camera
+    return cameras
 
 
-def _gather_gprims(
-    walk: Walk, columns: StageColumns, time: Usd.TimeCode, material_purposes: Sequence[str], body_number: dict[str, int]
-) -> None:
-    diagnostics = columns.diagnostics
-    built = build_meshes(walk.meshes.meshes, diagnostics)
-    drawn = [item for item in walk.drawn if item.kind is not GeometryKind.MESH or built[item.mesh] is not None]
+def _known(body: str, bodies: Container[str]) -> str:
+    return body if body in bodies else ""
+
+
+def gather_gprims(
+    walk: Walk, scale: float, bodies: Container[str], materials: Callable[[list[Drawn]], Callable[[Drawn], tuple[str, tuple[str, ...]]]]
+) -> dict[str, dict[GprimKey, Gprim]]:
+    """The gprims by the path of what has to be read again for them. ``materials``: gives for gprims a function from one of them to the
+    paths of its material and of those of its slots."""
+    diagnostics = walk.diagnostics
+    build_meshes(walk.meshes.meshes)
+    for item in walk.drawn:
+        if item.mesh is not None and item.mesh.diagnostics:
+            diagnostics.owner = item.owner
+            diagnostics.extend(item.mesh.diagnostics)
+    drawn = [item for item in walk.drawn if item.mesh is None or item.mesh.built is not None]
     drawn.sort(key=lambda item: item.path)
     world = transforms.columns_from_gf([item.state.matrix for item in drawn])
     shaped = [k for k, item in enumerate(drawn) if item.shape is not None]
@@ -77,14 +85,15 @@ def _gather_gprims(
         with np.errstate(invalid="ignore"):  # infinite scales are reported below
             world[shaped, :3, :3] = world[shaped, :3, :3] @ np.stack([drawn[k].shape.linear for k in shaped])
     placed = [_placed(item, world[k]) for k, item in enumerate(drawn)]
-    metres = transforms.in_metres(world, columns.metres_per_unit)
+    metres = transforms.in_metres(world, scale)
     finite, invertible = transforms.usable(world)
-    material_of = _Materials(walk, columns, time, material_purposes, drawn)
-    radius = _radii(built, drawn)
+    material_of = materials(drawn)
+    radius = _radii(drawn)
     in_range = transforms.in_range(metres, radius)
-    mesh_number = {-1: -1}
-    rows: dict[tuple, int] = {}
+    found: dict[str, list[Gprim]] = {}
+    merged: dict[tuple, Gprim] = {}
     for k, item in enumerate(drawn):
+        diagnostics.owner = item.owner
         instances = item.state.instances
         ids, rates = None, {}
         if instances is None:
@@ -106,7 +115,7 @@ def _gather_gprims(
                 if number == len(good):
                     continue
                 matrices = matrices[good]
-            matrices = transforms.in_metres(matrices, columns.metres_per_unit)
+            matrices = transforms.in_metres(matrices, scale)
             near = transforms.in_range(matrices, radius[k])
             if not near.all():
                 number = int((~near).sum())
@@ -118,42 +127,41 @@ def _gather_gprims(
                 good = np.flatnonzero(good)[near]
             ids = instances.ids[good]
             rates = {name: values[good] for name, values in instances.primvars.items()}
-        if item.mesh not in mesh_number:
-            mesh_number[item.mesh] = len(columns.meshes)
-            columns.meshes.append(built[item.mesh])
-        material, subset_materials = material_of.row(item)
+        material, subset_materials = material_of(item)
         gprim = Gprim(
             path=item.path,
             kind=item.kind,
-            mesh=mesh_number[item.mesh],
+            mesh=None if item.mesh is None else item.mesh.built,
             transforms=matrices,
             shape=(0.0, 0.0, 0.0, 0.0) if item.shape is None else item.shape.parameters,
             instance_ids=ids,
             instancer=None if instances is None else instances.instancer,
             material=material,
             subset_materials=subset_materials,
-            body=body_number.get(item.state.body, -1),
+            body=_known(item.state.body, bodies),
             double_sided=item.double_sided,
             purpose=item.state.purpose or "default",
             constants=item.state.constants,
             instance_primvars=rates,
         )
-        key = (item.path, _chain(gprim.instancer))
-        if instances is not None and key in rows:  # a prototype inside another prototype of the same instancer
-            _merge(columns.gprims[rows[key]], gprim)
-            continue
-        rows[key] = len(columns.gprims)
-        columns.gprims.append(gprim)
+        if instances is not None:
+            key = (item.path, _chain(gprim.instancer))
+            if key in merged:  # a prototype inside another prototype of the same instancer
+                _merge(merged[key], gprim)
+                continue
+            merged[key] = gprim
+        found.setdefault(item.owner, []).append(gprim)
+    return {owner: gprim_keys(gprims) for owner, gprims in found.items()}
 
 
-def _radii(built: list, drawn: list[Drawn]) -> np.ndarray:
+def _radii(drawn: list[Drawn]) -> np.ndarray:
     """How far what is drawn reaches along an axis of its own; shapes are unit shapes."""
-    known = {-1: 1.0}
-    for item in drawn:
-        if item.mesh not in known:
-            points = built[item.mesh].points
-            known[item.mesh] = float(max(points.max(), -points.min()))
-    return np.array([known[item.mesh] for item in drawn])
+    known: dict[object, float] = {None: 1.0}
+    meshes = [None if item.mesh is None else item.mesh.built for item in drawn]
+    for mesh in meshes:
+        if mesh not in known:
+            known[mesh] = float(max(mesh.points.max(), -mesh.points.min()))
+    return np.array([known[mesh] for mesh in meshes])
 
 
 def _chain(instancer: Instancer | None) -> tuple[str, ...]:
@@ -182,33 +190,3 @@ def _report_transform(path: str, finite: bool, diagnostics) -> None:
     diagnostics.error(
         path, "singular-transform", f"the world transform {said}; the prim is skipped. Mend the xformOps of it or of what is above"
     )
-
-
-class _Materials:
-    """Material numbers of gprims. Bindings are computed once for each prim that has some, for all at once."""
-
-    def __init__(self, walk: Walk, columns: StageColumns, time: Usd.TimeCode, purposes: Sequence[str], drawn: list[Drawn]) -> None:
-        askers: dict[str, None] = {}
-        for item in drawn:
-            own = _asker(item)
-            if own:
-                askers[own] = None
-            for name, bound in item.slots:
-                if bound or item.state.collections:
-                    askers[f"{item.path}/{name}"] = None
-        paths = list(askers)
-        bound, materials = bound_materials(walk.reader.stage, paths, purposes, columns.diagnostics)
-        order = sorted(materials)
-        number = {path: k for k, path in enumerate(order)}
-        columns.materials = [read_material(materials[path], path, time, columns.diagnostics) for path in order]
-        self._number = {asker: number.get(path, -1) for asker, path in zip(paths, bound, strict=True)}
-
-    def row(self, item: Drawn) -> tuple[int, tuple[int, ...]]:
-        """(the gprim's material, those of its subset slots)."""
-        slots = tuple(self._number.get(f"{item.path}/{name}", -1) for name, _ in item.slots) if item.slots else ()
-        return self._number.get(_asker(item), -1), slots
-
-
-def _asker(item: Drawn) -> str:
-    """The prim whose binding is the gprim's: itself where collections matter, else the nearest with bindings."""
-    return item.path if item.state.collections else item.state.binder

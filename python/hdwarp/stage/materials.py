@@ -29,13 +29,10 @@ DISPLAY_COLOR = object()  # the displayColor primvar drives an input
 _CHANNELS = {"r": 0, "g": 1, "b": 2, "a": 3}
 
 
-def bound_materials(
-    stage: Usd.Stage, paths: Sequence[str], purposes: Sequence[str], diagnostics: Diagnostics
-) -> tuple[list[str], dict[str, UsdShade.Material]]:
-    """(material path of each prim path, "" for none; the materials by path). ``purposes`` in order of preference, "" = all-purpose."""
+def bound_materials(stage: Usd.Stage, paths: Sequence[str], purposes: Sequence[str], diagnostics: Diagnostics) -> list[str]:
+    """Path of the material of each prim path, "" for none. ``purposes`` in order of preference, "" = all-purpose."""
     prims = [stage.GetPrimAtPath(path) for path in paths]
     bound = [""] * len(paths)
-    materials: dict[str, UsdShade.Material] = {}
     inherited: set[int] = set()  # bound by what is above, or by a collection there
     fallbacks: dict[int, str] | None = None  # what a purpose without binding fell back to: USD has asked for all-purpose by itself
     for purpose in purposes:
@@ -53,16 +50,14 @@ def bound_materials(
             if relationship.GetPrim() != prims[k]:
                 inherited.add(k)
             name = str(material.GetPath())
-            materials.setdefault(name, material)
             if purpose and _purpose_of(relationship.GetName()) != purpose:
                 fallbacks[k] = name
             else:
                 bound[k] = name
-    materials = {name: materials[name] for name in set(bound) if name}
     for k, path in enumerate(paths):
         if not bound[k] or k in inherited:
             _report_broken(prims[k], path, purposes, bound[k], diagnostics)
-    return bound, materials
+    return bound
 
 
 def _compute(prims: list[Usd.Prim], todo: list[int], paths: Sequence[str], purpose: str, diagnostics: Diagnostics) -> list[tuple]:

@@ -2,27 +2,59 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
 from hdwarp.errors import Diagnostics
 from hdwarp.stage.columns import MeshGeometry
-from hdwarp.stage.meshes import RawMesh
+from hdwarp.stage.meshes import MeshEntry, RawMesh
 from hdwarp.stage.normals import Cages, SmoothNormals
 from hdwarp.stage.transforms import LARGEST
 from hdwarp.stage.triangulate import triangulate
 
+Reports = dict[int, Diagnostics]  # by id(raw): the paths are those of its entries
 _CHUNK_CORNERS = 4_000_000  # bounds the temporary arrays
 SMOOTH = ("catmullClark", "loop")
 
 
-def build_meshes(raws: list[RawMesh], diagnostics: Diagnostics) -> list[MeshGeometry | None]:
-    """One geometry a mesh, None where it cannot be drawn; diagnostics name the prims and what was wrong."""
+def build_meshes(raws: list[RawMesh]) -> None:
+    """Fill the ``built`` of all entries of ``raws``, None where the mesh cannot be drawn; their diagnostics say what was wrong."""
     built: list[MeshGeometry | None] = [None] * len(raws)
+    told: Reports = defaultdict(Diagnostics)
     for chunk in _chunks(raws):
-        _build_chunk(raws, chunk, built, diagnostics)
-    return built
+        _build_chunk(raws, chunk, built, told)
+    for raw, mesh in zip(raws, built, strict=True):
+        reports = list(told[id(raw)]) if id(raw) in told else ()
+        for entry in raw.entries:
+            entry.built, entry.is_built = mesh, True
+            if mesh is None or mesh.corner_count != 3 * mesh.face_count:
+                entry.raw = None  # nothing that `move_points` could use
+            if reports:
+                entry.diagnostics += tuple(replace(item, path=entry.path) for item in reports)
+        raw.entries = []
+
+
+def move_points(entry: MeshEntry, points: np.ndarray) -> bool:
+    """Give a built mesh new ``points`` (P, 3) float32 without looking at its faces again. False, and nothing done, where they have to be
+    looked at: how polygons are cut depends on the points, and so does which faces can be drawn."""
+    mesh, raw = entry.built, entry.raw
+    if raw is None or len(mesh.triangle_face) != mesh.face_count:
+        return False
+    if raw.holes is not None or len(points) != len(mesh.points) or not (raw.counts == 3).all():
+        return False
+    if not (points.max() <= LARGEST and points.min() >= -LARGEST):
+        return False
+    normals = mesh.normals
+    if raw.scheme in SMOOTH:
+        everywhere, flip = np.ones(mesh.face_count, bool), np.full(mesh.face_count, raw.left_handed)
+        cages = Cages(lambda: (points, raw.counts.astype(np.int64), raw.indices, everywhere, flip))
+        normals = SmoothNormals(cages, slice(0, len(points)), mesh.normals.content())
+    entry.raw = replace(raw, points=points)
+    entry.built = replace(mesh, points=points, normals=normals, content_key=None)
+    return True
 
 
 def _chunks(raws: list[RawMesh]) -> Iterator[list[int]]:
@@ -37,9 +69,8 @@ def _chunks(raws: list[RawMesh]) -> Iterator[list[int]]:
         yield chunk
 
 
-def _report(diagnostics: Diagnostics, raw: RawMesh, code: str, message: str, severity: str = "error") -> None:
-    for owner in raw.owners:
-        diagnostics.add(owner, code, severity, message)
+def _report(diagnostics: Reports, raw: RawMesh, code: str, message: str, severity: str = "error") -> None:
+    diagnostics[id(raw)].add("", code, severity, message)
 
 
 def _sums(values: np.ndarray, lengths: np.ndarray) -> np.ndarray:
@@ -63,7 +94,7 @@ def _sound(meshes: list[RawMesh], counts: np.ndarray, face_counts: np.ndarray, c
     return ~(wrong | negative)
 
 
-def _build_chunk(raws: list[RawMesh], chunk: list[int], built: list[MeshGeometry | None], diagnostics: Diagnostics) -> None:
+def _build_chunk(raws: list[RawMesh], chunk: list[int], built: list[MeshGeometry | None], diagnostics: Reports) -> None:
     meshes = [raws[i] for i in chunk]
     face_counts = np.array([len(m.counts) for m in meshes])
     corner_counts = np.array([len(m.indices) for m in meshes])
@@ -205,7 +236,7 @@ def _drop_faces_of(bad_corners, drawn, meshes, counts, mesh_of_face, diagnostics
         _report(diagnostics, meshes[k], code, message)
 
 
-def _take_out_holes(mesh: RawMesh, drawn: np.ndarray, diagnostics: Diagnostics) -> None:
+def _take_out_holes(mesh: RawMesh, drawn: np.ndarray, diagnostics: Reports) -> None:
     inside = (mesh.holes >= 0) & (mesh.holes < len(drawn))
     if not inside.all():
         wrong = mesh.holes[~inside]

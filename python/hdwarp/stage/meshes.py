@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from pxr import Usd
 
-from hdwarp.errors import Diagnostics
+from hdwarp.errors import Diagnostic, Diagnostics
 from hdwarp.stage import primvars
-from hdwarp.stage.columns import Primvar
+from hdwarp.stage.columns import MeshGeometry, Primvar
 from hdwarp.stage.subsets import Subsets, read_subsets
 
 NO_SUBSETS = Subsets((), None)
@@ -19,7 +19,7 @@ _SCHEMES = ("catmullClark", "loop", "bilinear", "none")
 
 @dataclass(slots=True, eq=False)
 class RawMesh:
-    """The arrays of one mesh as authored (dtypes settled), and the prims that have exactly these."""
+    """The arrays of one mesh as authored (dtypes settled), and the prims of one reading that have exactly these."""
 
     points: np.ndarray  # (P, 3) float32
     counts: np.ndarray  # (F,) int32
@@ -30,7 +30,7 @@ class RawMesh:
     normals: Primvar | None  # authored ones, which count with scheme "none" only
     primvars: dict[str, Primvar]
     face_subset: np.ndarray | None
-    owners: list[str]
+    entries: list[MeshEntry]
 
     def arrays(self) -> list[np.ndarray]:
         found = [self.points, self.counts, self.indices]
@@ -51,26 +51,43 @@ class RawMesh:
         return *shape, varying, normals, None if self.holes is None else len(self.holes), self.face_subset is None
 
 
+@dataclass(slots=True, eq=False)
+class MeshEntry:
+    """What reading one Mesh prim gave. Kept until something of it changes, so that what moves is not read again."""
+
+    path: str  # what diagnostics call the prim
+    raw: RawMesh | None = None  # None: nothing to draw, or not needed any more
+    scheme: str = "none"
+    built: MeshGeometry | None = None  # mesh_batch's; None as well where no face can be drawn
+    is_built: bool = False
+    slots: tuple[tuple[str, bool], ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
+    has_new_points: bool = False  # nothing but the points has changed since it was read
+    depends: tuple[str, ...] = ()  # other prims that decide its points: skeletons, animations
+
+
 class MeshSet:
-    """The distinct meshes of a stage. `add` gives equal meshes the same number, comparing content, not names."""
+    """Meshes to build. Equal ones are built once, comparing content, not names."""
 
     def __init__(self) -> None:
         self.meshes: list[RawMesh] = []
-        self._numbers: dict[tuple, list[int]] = {}
+        self._alike: dict[tuple, list[RawMesh]] = {}
 
-    def add(self, raw: RawMesh, owner: str) -> int:
+    def add(self, entry: MeshEntry) -> None:
+        """An entry to be built; its ``raw`` becomes that of an equal one, if there is one."""
+        raw = entry.raw
         key = (raw.points[:: max(1, len(raw.points) // 64)].tobytes(), raw.layout())  # a sample tells nearly all apart, cheaply
-        candidates = self._numbers.get(key)
+        candidates = self._alike.get(key)
         if candidates is None:
-            candidates = self._numbers[key] = []
-        for number in candidates:
-            if _same_arrays(self.meshes[number].arrays(), raw.arrays()):
-                self.meshes[number].owners.append(owner)
-                return number
-        candidates.append(len(self.meshes))
-        raw.owners.append(owner)
+            candidates = self._alike[key] = []
+        for known in candidates:
+            if _same_arrays(known.arrays(), raw.arrays()):
+                entry.raw = known
+                known.entries.append(entry)
+                return
+        candidates.append(raw)
+        raw.entries.append(entry)
         self.meshes.append(raw)
-        return candidates[-1]
 
 
 def _same_arrays(a: list[np.ndarray], b: list[np.ndarray]) -> bool:
@@ -89,7 +106,7 @@ def read_mesh(
 ) -> tuple[RawMesh, Subsets] | None:
     """The mesh's arrays, or None with a diagnostic where there is nothing to draw. ``names``: authored properties; ``varying``: its
     non-constant primvars as (name, interpolation); ``inherited_normals``: a constant `primvars:normals` from the prim or above it."""
-    points = _array(prim, "points", names, time, 3)
+    points = read_points(prim, names, time)
     counts = _array(prim, "faceVertexCounts", names, time, 1)
     indices = _array(prim, "faceVertexIndices", names, time, 1)
     for array in (points, counts, indices):
@@ -134,6 +151,11 @@ def read_mesh(
         holes = None
     raw = RawMesh(points, counts, indices, holes, left_handed, scheme, normals, kept, subsets.face_subset, [])
     return raw, subsets
+
+
+def read_points(prim: Usd.Prim, names: Sequence[str], time: Usd.TimeCode) -> np.ndarray | str | None:
+    """(P, 3) float32; None: no value; str: what is wrong with it."""
+    return _array(prim, "points", names, time, 3)
 
 
 def _plain_normals(prim: Usd.Prim, time: Usd.TimeCode, expected: dict[str, int], path: str, diagnostics: Diagnostics) -> Primvar | None:

@@ -1,25 +1,23 @@
-"""stage.traverse: one walk over a stage, inherited state carried down -> StageColumns. Paths in, no matrices turned until the end."""
+"""stage.traverse: the walk over a stage or a part of it, inherited state carried down. Paths in; no matrices turned, nothing built."""
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
-from pxr import Gf, Sdf, Usd, UsdGeom, UsdUtils
+from pxr import Gf, Sdf, Usd
 
-from hdwarp.errors import ArgumentError, Diagnostics, NotSupported
+from hdwarp.errors import Diagnostic, Diagnostics, OwnedDiagnostics
 from hdwarp.stage import primvars, shapes
-from hdwarp.stage.columns import GeometryKind, StageColumns
+from hdwarp.stage.columns import GeometryKind
 from hdwarp.stage.facts import Category, FactReader, Facts, read_facts
-from hdwarp.stage.instancers import Instances, place, read_instancer
-from hdwarp.stage.meshes import MeshSet, read_mesh
-from hdwarp.stage.open import metres_per_unit, population_mask, report_composition, report_messages
-from hdwarp.stage.spec import PURPOSES
+from hdwarp.stage.instancers import InstancerData, Instances, place, read_instancer
+from hdwarp.stage.mesh_batch import move_points
+from hdwarp.stage.meshes import MeshEntry, MeshSet, read_mesh, read_points
+from hdwarp.stage.path_map import PathMap
 from hdwarp.stage.transforms import columns_from_gf
 
-COMPLEXITIES = ("low", "medium", "high", "veryhigh")
+InstancerEntry = tuple[InstancerData | None, tuple[Diagnostic, ...]]
 _MOST_NESTED = 50_000_000  # instances of nested instancers: their numbers multiply
 
 
@@ -41,10 +39,11 @@ class State:
     entry: State | None  # state of the innermost native instance
     prototype: str  # and the path of its prototype
     any_specifier: bool
+    owner: str  # the outermost point instancer that draws it; "": it stands on the stage itself
 
 
-def _root_state() -> State:
-    return State("", Gf.Matrix4d(1.0), True, None, None, "", {}, "", False, None, None, "", False)
+def root_state() -> State:
+    return State("", Gf.Matrix4d(1.0), True, None, None, "", {}, "", False, None, None, "", False, "")
 
 
 @dataclass(slots=True, eq=False)
@@ -53,99 +52,76 @@ class Drawn:
 
     path: str
     kind: GeometryKind
-    mesh: int  # number in the MeshSet
+    mesh: MeshEntry | None
     shape: shapes.Shape | None
     state: State
     double_sided: bool
-    slots: tuple[tuple[str, bool], ...] = ()
+
+    @property
+    def slots(self) -> tuple[tuple[str, bool], ...]:
+        """Material slots of a mesh's subsets: prim name, and whether that prim has bindings of its own."""
+        return self.mesh.slots if self.mesh is not None else ()
+
+    @property
+    def owner(self) -> str:
+        return self.state.owner or self.path
 
 
 @dataclass(slots=True, eq=False)
 class Walk:
-    """Where the walk leaves what it finds."""
+    """What one walk goes by, and where it leaves what it finds."""
 
     reader: FactReader
     purposes: frozenset[str]
     mask: Usd.StagePopulationMask | None
-    diagnostics: Diagnostics
+    diagnostics: OwnedDiagnostics
+    geometry: PathMap[MeshEntry | InstancerEntry]  # by path of the very prim: read before, or by this walk
     meshes: MeshSet = field(default_factory=MeshSet)
     drawn: list[Drawn] = field(default_factory=list)
     bodies: dict[str, Gf.Matrix4d] = field(default_factory=dict)
     sites: dict[str, tuple[Gf.Matrix4d, str]] = field(default_factory=dict)
     cameras: dict[str, tuple[Gf.Matrix4d, str]] = field(default_factory=dict)
     lights: list[str] = field(default_factory=list)
-    counts: dict[str, int] = field(default_factory=dict)
-    control_cages: int = 0
+    types: dict[str, str | dict[str, int]] = field(default_factory=dict)  # owner -> type of an imageable prim; types and their numbers
+    depends: list[tuple[str, str]] = field(default_factory=list)  # (path of a prim, owner of what has to be read again with it)
+    visited: int = 0
+
+    def count_below(self, owner: str, type_name: str) -> None:
+        """A prim that an instancer draws counts with the instancer."""
+        known = self.types[owner]
+        if isinstance(known, str):
+            known = self.types[owner] = {known: 1}
+        known[type_name] = known.get(type_name, 0) + 1
 
 
-def read_stage(
-    stage: Usd.Stage,
-    time: Usd.TimeCode,
-    *,
-    purposes: Sequence[str] = ("default", "render"),
-    complexity: str = "low",
-    material_purposes: Sequence[str] = ("full", ""),
-    mask: Sequence[str] | Usd.StagePopulationMask | None = None,
-    diagnostics: Diagnostics | None = None,
-) -> StageColumns:
-    """Everything hdWarp draws of a stage at a time. Broken prims are skipped and named in the columns' diagnostics (``diagnostics`` if
-    given); nothing on a stage raises. ``purposes``: what is drawn. ``material_purposes``: of bindings, in order of preference, "" being
-    all-purpose. ``mask``: paths to restrict the walk to. Cameras are read whatever their visibility and purpose."""
-    if complexity not in COMPLEXITIES:
-        raise ArgumentError(f"complexity is {complexity!r}; known: {', '.join(COMPLEXITIES)}")
-    if complexity != "low":
-        raise NotSupported(f"complexity={complexity!r}: refined subdivision surfaces are not supported yet; 'low' draws the control cage")
-    unknown = [purpose for purpose in purposes if purpose not in PURPOSES]
-    if unknown:
-        raise ArgumentError(f"purposes: {', '.join(map(repr, unknown))} unknown; known: {', '.join(PURPOSES)}")
-    from hdwarp.stage.gather import gather
-
-    diagnostics = Diagnostics() if diagnostics is None else diagnostics
-    quiet = UsdUtils.CoalescingDiagnosticDelegate()  # what pxr would print, it is told below
-    collecting = gc.isenabled()
-    gc.disable()  # the walk makes many objects that all live on: looking for garbage among them costs as much as reading them
-    try:
-        report_composition(stage, diagnostics)
-        columns = StageColumns(
-            metres_per_unit=metres_per_unit(stage, diagnostics),
-            up_axis=_up_axis(stage, diagnostics),
-            time=None if time.IsDefault() or time.IsEarliestTime() else float(time.GetValue()),
-            time_codes_per_second=stage.GetTimeCodesPerSecond(),
-            diagnostics=diagnostics,
-        )
-        _note_unloaded(stage, diagnostics)
-        walk = Walk(_reader(stage, time, diagnostics), frozenset(purposes), None if mask is None else population_mask(mask), diagnostics)
-        root = _root_state()
-        children = stage.GetPseudoRoot().GetFilteredChildren(walk.reader.predicate)
-        with np.errstate(over="ignore", invalid="ignore"):  # numbers beyond all bounds are looked for, and told, where they matter
-            _walk(walk, [(child, f"/{child.GetName()}", root) for child in reversed(children)])
-            gather(walk, columns, time, material_purposes)
-        report_messages(quiet.TakeUncoalescedDiagnostics(), stage, diagnostics)
-    finally:
-        del quiet
-        if collecting:
-            gc.enable()
-    return columns
+def walk_stage(walk: Walk) -> None:
+    """Everything on the stage."""
+    state = root_state()
+    children = walk.reader.stage.GetPseudoRoot().GetFilteredChildren(walk.reader.predicate)
+    _walk(walk, [(child, f"/{child.GetName()}", state) for child in reversed(children)])
 
 
-def _reader(stage: Usd.Stage, time: Usd.TimeCode, diagnostics: Diagnostics) -> FactReader:
-    predicate = Usd.PrimIsActive & Usd.PrimIsDefined & Usd.PrimIsLoaded & ~Usd.PrimIsAbstract
-    return FactReader(stage, time, diagnostics, UsdGeom.XformCache(time), predicate, bool(stage.GetPrototypes()))
+def walk_subtree(walk: Walk, path: str) -> None:
+    """One prim, outside of instances and instancers, and all below it. Nothing where no prim to draw is there."""
+    stage = walk.reader.stage
+    prim = stage.GetPrimAtPath(path)
+    if not prim or not is_populated(prim):
+        return
+    state = root_state()
+    silent = replace(walk.reader, diagnostics=Diagnostics())  # what is above has been told when it was read itself
+    for above in Sdf.Path(path).GetParentPath().GetPrefixes():
+        facts = read_facts(silent, stage.GetPrimAtPath(above), str(above), children=False)
+        if facts.category in (Category.SHADING, Category.SUBSET, Category.POINT_INSTANCER):
+            return
+        state = _inherit(walk, facts, state, str(above))
+        if facts.body:
+            state.body = state.path
+    _walk(walk, [(prim, path, state)])
 
 
-def _up_axis(stage: Usd.Stage, diagnostics: Diagnostics) -> str:
-    axis = str(UsdGeom.GetStageUpAxis(stage))
-    if axis in ("Y", "Z"):
-        return axis
-    diagnostics.error("/", "up-axis", f"upAxis is '{axis}'; read as Y. Author Y or Z")
-    return "Y"
-
-
-def _note_unloaded(stage: Usd.Stage, diagnostics: Diagnostics) -> None:
-    loaded = set(stage.GetLoadSet())
-    for path in stage.FindLoadable():
-        if path not in loaded:
-            diagnostics.note(path, "unloaded", "its payload is not loaded; nothing below it is drawn")
+def is_populated(prim: Usd.Prim) -> bool:
+    """Whether the walk looks at a prim at all: active, loaded, defined and no class, as everything above it."""
+    return prim.IsActive() and prim.IsLoaded() and prim.IsDefined() and not prim.IsAbstract()
 
 
 def _inherit(walk: Walk, facts: Facts, parent: State, path: str) -> State:
@@ -174,6 +150,7 @@ def _inherit(walk: Walk, facts: Facts, parent: State, path: str) -> State:
         parent.entry,
         parent.prototype,
         parent.any_specifier,
+        parent.owner,
     )
     if facts.prototype:
         state.entry, state.prototype = state, facts.prototype
@@ -182,18 +159,23 @@ def _inherit(walk: Walk, facts: Facts, parent: State, path: str) -> State:
 
 def _walk(walk: Walk, stack: list[tuple[Usd.Prim, str, State]]) -> None:
     """Depth first, children in order. ``stack`` holds (prim, path, parent's state): hierarchies may be deeper than Python's own."""
-    reader, mask, counts = walk.reader, walk.mask, walk.counts
+    reader, mask, types, diagnostics = walk.reader, walk.mask, walk.types, walk.diagnostics
     while stack:
         prim, path, parent = stack.pop()
         if mask is not None and parent.instances is None and not mask.Includes(Sdf.Path(path)):
             continue
+        walk.visited += 1
+        diagnostics.owner = owner = parent.owner or path
         facts = read_facts(reader, prim, path, any_specifier=parent.any_specifier)
         category = facts.category
         if category is Category.SHADING or category is Category.SUBSET:
             continue
         state = _inherit(walk, facts, parent, path)
         if category is not Category.OTHER and category is not Category.UNKNOWN:
-            counts[facts.type_name] = counts.get(facts.type_name, 0) + 1
+            if parent.owner:
+                walk.count_below(owner, facts.type_name)
+            else:
+                types[path] = facts.type_name
         if parent.instances is None and (
             facts.body or facts.site or facts.light or category is Category.CAMERA or category is Category.LIGHT
         ):
@@ -240,23 +222,41 @@ def _take_frames(walk: Walk, facts: Facts, state: State) -> None:
 
 
 def _take_mesh(walk: Walk, facts: Facts, state: State) -> None:
-    reader = walk.reader
-    inherited_normals = state.constants.get("normals")
-    if facts.geometry_read:
-        number, slots = facts.geometry
-    else:  # at the first of all instances
-        found = read_mesh(
-            facts.prim, facts.names, facts.varying, facts.subsets, inherited_normals, reader.time, state.path, walk.diagnostics
-        )
-        number, slots = (-1, ()) if found is None else (walk.meshes.add(found[0], state.path), found[1].slots)
-        facts.geometry, facts.geometry_read = (number, slots), inherited_normals is None
-    if number < 0:
+    entry = _mesh_entry(walk, facts, state)
+    walk.diagnostics.extend(entry.diagnostics)
+    if (entry.built if entry.is_built else entry.raw) is None:
         return
-    if walk.meshes.meshes[number].scheme != "none":
-        walk.control_cages += 1
     if "primvars:skel:jointIndices" in facts.names:
         walk.diagnostics.warning(state.path, "skinned", "skinning is not supported yet; the mesh is drawn unskinned, in its bind pose")
-    walk.drawn.append(Drawn(state.path, GeometryKind.MESH, number, None, state, _double_sided(facts), slots))
+    walk.drawn.append(Drawn(state.path, GeometryKind.MESH, entry, None, state, _double_sided(facts)))
+
+
+def _mesh_entry(walk: Walk, facts: Facts, state: State) -> MeshEntry:
+    """The mesh of a prim: as read before, by this walk at the first of all instances, or now."""
+    inherited_normals = state.constants.get("normals")
+    time, path = walk.reader.time, _own_path(facts, state)
+    entry = walk.geometry.get(path) if inherited_normals is None else None
+    if entry is not None and entry.has_new_points:
+        points = read_points(facts.prim, facts.names, time)
+        entry = entry if isinstance(points, np.ndarray) and move_points(entry, points) else None
+    if entry is not None:
+        entry.has_new_points = False
+        return entry
+    told = Diagnostics()
+    entry = MeshEntry(state.path)
+    found = read_mesh(facts.prim, facts.names, facts.varying, facts.subsets, inherited_normals, time, state.path, told)
+    if found is not None:
+        entry.raw, entry.scheme, entry.slots = found[0], found[0].scheme, found[1].slots
+        walk.meshes.add(entry)
+    entry.diagnostics = tuple(told)
+    if inherited_normals is None:
+        walk.geometry[path] = entry
+    return entry
+
+
+def _own_path(facts: Facts, state: State) -> str:
+    """Where a prim's own opinions are: in native prototypes and those of point instancers not where it is drawn."""
+    return state.path if state.entry is None and not state.owner else str(facts.prim.GetPath())
 
 
 def _take_shape(walk: Walk, facts: Facts, state: State) -> None:
@@ -267,7 +267,7 @@ def _take_shape(walk: Walk, facts: Facts, state: State) -> None:
         value = primvars.read_constant(facts.prim, name, walk.reader.time, state.path, walk.diagnostics, interpolated)
         if value is not None:
             state.constants = {**state.constants, name[len(primvars.PREFIX) :]: value}
-    walk.drawn.append(Drawn(state.path, shape.kind, -1, shape, state, _double_sided(facts, shape.kind is GeometryKind.PLANE)))
+    walk.drawn.append(Drawn(state.path, shape.kind, None, shape, state, _double_sided(facts, shape.kind is GeometryKind.PLANE)))
 
 
 def _double_sided(facts: Facts, fallback: bool = False) -> bool:
@@ -278,10 +278,12 @@ def _double_sided(facts: Facts, fallback: bool = False) -> bool:
 def _walk_instancer(walk: Walk, facts: Facts, state: State, stack: list[tuple[Usd.Prim, str, State]]) -> None:
     """Put the roots of the instancer's prototypes on the stack, each with the instances that draw it."""
     reader = walk.reader
-    if not facts.geometry_read:
-        facts.geometry = read_instancer(facts.prim, facts.varying, reader.time, state.path, walk.diagnostics)
-        facts.geometry_read = True
-    data = facts.geometry
+    owner, own_path = walk.diagnostics.owner, _own_path(facts, state)
+    if own_path not in walk.geometry:
+        told = Diagnostics()
+        walk.geometry[own_path] = read_instancer(facts.prim, facts.varying, reader.time, state.path, told), tuple(told)
+    data, told = walk.geometry[own_path]
+    walk.diagnostics.extend(told)
     if data is None:
         return
     world = columns_from_gf([state.matrix])[0]
@@ -290,6 +292,7 @@ def _walk_instancer(walk: Walk, facts: Facts, state: State, stack: list[tuple[Us
         if not _may_nest(walk, outer, data.count, state.path):
             return
         world = outer.world @ world
+    walk.depends += [(str(target), owner) for target in data.targets]
     for slot, target in reversed(list(enumerate(data.targets))):
         instances = place(data, slot, world, outer, state.path)
         if instances is None:
@@ -307,7 +310,7 @@ def _walk_instancer(walk: Walk, facts: Facts, state: State, stack: list[tuple[Us
             continue
         if prim.IsInstanceProxy():
             prim = prim.GetPrimInPrototype()
-        above = _prototype_state(walk, prim, facts, state, instances)
+        above = _prototype_state(walk, prim, facts, state, instances, owner)
         stack.append((prim, f"{above.path}/{prim.GetName()}", above))
 
 
@@ -326,7 +329,7 @@ def _may_nest(walk: Walk, outer: Instances, count: int, path: str) -> bool:
     return True
 
 
-def _prototype_state(walk: Walk, prim: Usd.Prim, instancer: Facts, state: State, instances: Instances) -> State:
+def _prototype_state(walk: Walk, prim: Usd.Prim, instancer: Facts, state: State, instances: Instances, owner: str) -> State:
     """The state of a prototype root's parent. Primvars and purpose follow the namespace, as everywhere in USD; visibility and
     transforms between the instancer and the root do not count, its own do."""
     path = prim.GetPath()
@@ -336,7 +339,7 @@ def _prototype_state(walk: Walk, prim: Usd.Prim, instancer: Facts, state: State,
     elif state.entry is not None and path.HasPrefix(state.prototype):
         parent, above = state.entry, Sdf.Path(state.prototype)
     else:
-        parent, above = _root_state(), Sdf.Path.absoluteRootPath
+        parent, above = root_state(), Sdf.Path.absoluteRootPath
     for step in path.GetParentPath().GetPrefixes():
         if step != above and step.HasPrefix(above):
             between = walk.reader.stage.GetPrimAtPath(step)
@@ -356,4 +359,5 @@ def _prototype_state(walk: Walk, prim: Usd.Prim, instancer: Facts, state: State,
         parent.entry,
         parent.prototype,
         state.any_specifier or prim.IsAbstract() or not prim.IsDefined(),
+        owner,
     )

@@ -68,6 +68,7 @@ class TopLevelBvh:
     item_parent: wp.array  # (item_count,) int32
     group_lower: wp.array  # (G,) vec3f bounds of the groups
     group_upper: wp.array
+    node_base: int = 0
 
 
 def build_meshes(
@@ -112,7 +113,7 @@ def build_meshes(
     children = np.where(tree.children >= 0, tree.children + node_base, tree.children - leaf_base)
     children = np.where(tree.children == EMPTY_CHILD, EMPTY_CHILD, children)
     bvhs = MeshBvhs(
-        nodes=_empty_nodes(len(children), device),
+        nodes=empty_nodes(len(children), device),
         children=_on(children, vec8i, device),
         leaf_vertices=wp.zeros(9 * len(tree.leaf_count), dtype=vec16f, device=device),
         leaf_count=_on(tree.leaf_count, wp.int32, device),
@@ -169,13 +170,21 @@ def _refit_meshes(bvhs: MeshBvhs, points: wp.array, nodes: wp.array, leaf_vertic
 
 
 def build_top_level(
-    lower: wp.array, upper: wp.array, group_start: np.ndarray, items: np.ndarray, *, device: wp.Device | str
+    lower: wp.array,
+    upper: wp.array,
+    group_start: np.ndarray,
+    items: np.ndarray,
+    *,
+    device: wp.Device | str,
+    node_base: int = 0,
+    max_depth: int = MAX_DEPTH,
 ) -> TopLevelBvh:
     """BVHs over G groups of instances, a world a group.
 
     ``lower``, ``upper``: (N,) vec3f bounds by instance row, on the device. ``items``: (K,) int32 instance rows in group order,
     ``group_start``: (G + 1,) where each group starts in it. A child < 0 of a node is instance row -1 - child. Items with
-    inverted bounds keep their place in the tree and are not visited until a refit gives them bounds.
+    inverted bounds keep their place in the tree and are not visited until a refit gives them bounds. ``node_base``: added to
+    the node numbers in the result. ``max_depth``: levels the trees may have.
     """
     device = wp.get_device(device)
     group_start, items = np.asarray(group_start, np.int32), np.asarray(items, np.int32)
@@ -189,36 +198,65 @@ def build_top_level(
         device="cpu",
         grain=4096,
     )
-    tree = _split(records, group_start, 1)
+    tree = _split(records, group_start, 1, max_depth)
     item_row = items[_order(records)[tree.leaf_start]] if len(items) else items
     children, is_leaf = tree.children, (tree.children < 0) & (tree.children != EMPTY_CHILD)
     children = np.where(is_leaf, -1 - item_row[np.where(is_leaf, -1 - children, 0)], children) if len(items) else children
+    children = np.where(children >= 0, children + node_base, children)
     top = TopLevelBvh(
-        nodes=_empty_nodes(len(children), device),
+        nodes=empty_nodes(len(children), device),
         children=_on(children, vec8i, device),
-        root=tree.root,
+        root=np.where(tree.root >= 0, tree.root + node_base, -1).astype(np.int32),
         level_start=tree.level_start,
         parent=_on(tree.parent, wp.int32, device),
         item_row=_on(item_row, wp.int32, device),
         item_parent=_on(tree.leaf_parent, wp.int32, device),
         group_lower=wp.full(group_count, wp.vec3f(kernels.HUGE), dtype=wp.vec3f, device=device),
         group_upper=wp.full(group_count, wp.vec3f(-kernels.HUGE), dtype=wp.vec3f, device=device),
+        node_base=node_base,
     )
-    refit_top_level(top, _on(lower, wp.vec3f, device), _on(upper, wp.vec3f, device))
+    _refit_top_level(top, _on(lower, wp.vec3f, device), _on(upper, wp.vec3f, device), top.nodes, 0)
     return top
 
 
-def refit_top_level(top: TopLevelBvh, lower: wp.array, upper: wp.array) -> None:
-    """New bounds, (N,) vec3f by instance row, same tree. Device launches only: nothing allocated, no waiting."""
+def refit_top_level(top: TopLevelBvh, lower: wp.array, upper: wp.array, *, nodes: wp.array | None = None) -> None:
+    """New bounds, (N,) vec3f by instance row, same tree. Device launches only: nothing allocated, no waiting.
+
+    ``nodes``: a larger array that holds the trees at their ``node_base``; None: the trees' own.
+    """
+    if nodes is None:
+        _refit_top_level(top, lower, upper, top.nodes, 0)
+    else:
+        _refit_top_level(top, lower, upper, nodes, top.node_base)
+
+
+def _refit_top_level(top: TopLevelBvh, lower: wp.array, upper: wp.array, nodes: wp.array, node_base: int) -> None:
     launch(
         kernels.fill_items,
         len(top.item_row),
-        [lower, upper, top.item_row, top.item_parent],
-        [top.nodes],
-        device=top.nodes.device,
+        [lower, upper, top.item_row, top.item_parent, node_base],
+        [nodes],
+        device=nodes.device,
         grain=2048,
     )
-    _join_levels(top.level_start, 0, top.parent, top.nodes, top.group_lower, top.group_upper)
+    _join_levels(top.level_start, node_base, top.parent, nodes, top.group_lower, top.group_upper)
+
+
+def refit_items(top: TopLevelBvh, lower: wp.array, upper: wp.array, items: wp.array, *, nodes: wp.array) -> None:
+    """The same for a few ``items`` (places in ``item_row``) alone, from each up to its root: one launch, one thread."""
+    wp.launch(
+        kernels.refit_items,
+        dim=1,
+        inputs=[items, len(items), lower, upper, top.item_row, top.item_parent, top.parent, top.node_base],
+        outputs=[nodes, top.group_lower, top.group_upper],
+        device=nodes.device,
+    )
+
+
+def join_trees(node: int, tops: list[TopLevelBvh], *, nodes: wp.array) -> None:
+    """Write the bounds of the first group of each of ``tops`` into the boxes of ``node``'s first children."""
+    for child, top in enumerate(tops):
+        wp.launch(kernels.write_root, dim=1, inputs=[node, child, top.group_lower, top.group_upper], outputs=[nodes], device=nodes.device)
 
 
 def _join_levels(level_start: list[int], node_base: int, parent: wp.array, nodes: wp.array, lower: wp.array, upper: wp.array) -> None:
@@ -241,7 +279,7 @@ class _Tree:
     leaf_tree: np.ndarray  # (leaf_count,)
 
 
-def _split(records: wp.array, tree_start: np.ndarray, leaf_size: int) -> _Tree:
+def _split(records: wp.array, tree_start: np.ndarray, leaf_size: int, max_depth: int = MAX_DEPTH) -> _Tree:
     """Sort the records of every tree into leaves. Leaves are numbered in the order of their records: neighbours in space are in memory."""
     start, end = tree_start[:-1].astype(np.int32), tree_start[1:].astype(np.int32)
     trees = np.flatnonzero(end > start).astype(np.int32)
@@ -255,7 +293,7 @@ def _split(records: wp.array, tree_start: np.ndarray, leaf_size: int) -> _Tree:
     coordinates = wp.array(ptr=records.ptr, dtype=wp.float32, shape=8 * len(records), device="cpu")  # the same memory
     while len(start):
         depth, base = len(levels), level_start[-1]
-        unit_limit = min(8 ** (MAX_DEPTH - depth - 1), 2**31 - 1)
+        unit_limit = min(8 ** (max_depth - depth - 1), 2**31 - 1)
         child_start = wp.empty(9 * len(start), dtype=wp.int32, device="cpu")
         launch(
             kernels.split_nodes,
@@ -293,7 +331,7 @@ def _order(records: wp.array) -> np.ndarray:
     return records.numpy().reshape(-1, 8)[:, 6].copy().view(np.int32)
 
 
-def _empty_nodes(count: int, device: wp.Device) -> wp.array:
+def empty_nodes(count: int, device: wp.Device) -> wp.array:
     nodes = wp.empty(6 * count, dtype=vec8f, device=device)
     launch(kernels.clear_nodes, count, [], [nodes], device=device, grain=4096)
     return nodes

@@ -414,6 +414,22 @@ def fill_leaves(
     write_box(nodes, node_base + (slot >> 3), slot & 7, padded(box))
 
 
+@wp.func
+def node_box(nodes: wp.array[vec8f], node: wp.int32) -> vec8f:
+    """The box around the eight children of a node."""
+    base = 6 * node
+    return vec8f(
+        lowest_lane(nodes[base]),
+        lowest_lane(nodes[base + 1]),
+        lowest_lane(nodes[base + 2]),
+        -highest_lane(nodes[base + 3]),
+        -highest_lane(nodes[base + 4]),
+        -highest_lane(nodes[base + 5]),
+        HUGE,
+        HUGE,
+    )
+
+
 @wp.kernel(enable_backward=False)
 def join_nodes(
     first: wp.int32,
@@ -431,23 +447,25 @@ def join_nodes(
     if job >= count:
         return
     node = level_start + job
-    base = 6 * (node_base + node)
-    box = vec8f(
-        lowest_lane(nodes[base]),
-        lowest_lane(nodes[base + 1]),
-        lowest_lane(nodes[base + 2]),
-        -highest_lane(nodes[base + 3]),
-        -highest_lane(nodes[base + 4]),
-        -highest_lane(nodes[base + 5]),
-        HUGE,
-        HUGE,
-    )
+    box = node_box(nodes, node_base + node)
     slot = parent[node]
     if slot >= 0:
         write_box(nodes, node_base + (slot >> 3), slot & 7, box)
     else:
         lower[-1 - slot] = wp.vec3f(box[0], box[1], box[2])
         upper[-1 - slot] = wp.vec3f(-box[3], -box[4], -box[5])
+
+
+@wp.func
+def item_box(lo: wp.vec3f, hi: wp.vec3f) -> vec8f:
+    """The box of an item, padded; inverted where the item has none, cut at HUGE where it has no end."""
+    box = empty_record()
+    if lo[0] <= hi[0] and lo[1] <= hi[1] and lo[2] <= hi[2]:
+        for axis in range(3):
+            box[axis] = wp.max(lo[axis], -HUGE)
+            box[axis + 3] = wp.max(-hi[axis], -HUGE)
+        box = padded(box)
+    return box
 
 
 @wp.kernel(enable_backward=False)
@@ -459,22 +477,52 @@ def fill_items(
     upper: wp.array[wp.vec3f],
     item_row: wp.array[wp.int32],
     item_parent: wp.array[wp.int32],
+    node_base: wp.int32,
     nodes: wp.array[vec8f],
 ):
-    """The box of every item in its parent, padded; inverted where the item has none, cut at HUGE where it has no end."""
+    """The box of every item in its parent."""
     job = first + wp.tid() * step
     if job >= count:
         return
-    lo = lower[item_row[job]]
-    hi = upper[item_row[job]]
     slot = item_parent[job]
-    box = empty_record()
-    if lo[0] <= hi[0] and lo[1] <= hi[1] and lo[2] <= hi[2]:
-        for axis in range(3):
-            box[axis] = wp.max(lo[axis], -HUGE)
-            box[axis + 3] = wp.max(-hi[axis], -HUGE)
-        box = padded(box)
-    write_box(nodes, slot >> 3, slot & 7, box)
+    write_box(nodes, node_base + (slot >> 3), slot & 7, item_box(lower[item_row[job]], upper[item_row[job]]))
+
+
+@wp.kernel(enable_backward=False)
+def refit_items(
+    items: wp.array[wp.int32],
+    count: wp.int32,
+    lower: wp.array[wp.vec3f],
+    upper: wp.array[wp.vec3f],
+    item_row: wp.array[wp.int32],
+    item_parent: wp.array[wp.int32],
+    parent: wp.array[wp.int32],
+    node_base: wp.int32,
+    nodes: wp.array[vec8f],
+    group_lower: wp.array[wp.vec3f],
+    group_upper: wp.array[wp.vec3f],
+):
+    """The boxes of a few items, each from its own up to the root, in one thread: paths meet."""
+    for i in range(count):
+        item = items[i]
+        row = item_row[item]
+        slot = item_parent[item]
+        box = item_box(lower[row], upper[row])
+        while slot >= 0:
+            node = slot >> 3
+            write_box(nodes, node_base + node, slot & 7, box)
+            box = node_box(nodes, node_base + node)
+            slot = parent[node]
+        group_lower[-1 - slot] = wp.vec3f(box[0], box[1], box[2])
+        group_upper[-1 - slot] = wp.vec3f(-box[3], -box[4], -box[5])
+
+
+@wp.kernel(enable_backward=False)
+def write_root(node: wp.int32, child: wp.int32, lower: wp.array[wp.vec3f], upper: wp.array[wp.vec3f], nodes: wp.array[vec8f]):
+    """The bounds of a tree into the box of a child of ``node``."""
+    lo = lower[0]
+    hi = upper[0]
+    write_box(nodes, node, child, vec8f(lo[0], lo[1], lo[2], -hi[0], -hi[1], -hi[2], HUGE, HUGE))
 
 
 @wp.kernel(enable_backward=False)

@@ -84,6 +84,10 @@ class CameraTable:
             setattr(columns, name, growing.array)
         return columns
 
+    def addresses(self) -> list[int]:
+        """Where the columns lie: other addresses, other structs."""
+        return [growing.array.ptr for growing in self._arrays.values()]
+
     def attribute(self, name: str) -> np.ndarray:
         """One user attribute (authored on the camera prims) as a float64 column, NaN where a camera has none.
 

@@ -6,6 +6,7 @@ import numpy as np
 import warp as wp
 
 from hdwarp.delegate.render_index import RenderIndex
+from hdwarp.launch import launch
 from hdwarp.tables.meshes import MeshTable
 from hdwarp.tables.storage import GrowingArray
 from hdwarp.tables.structs import CAPSULE, CONE, MESH, PLANE, SPHERE, InstanceColumns
@@ -37,12 +38,13 @@ def _pose(
     rows: wp.array[wp.int32],
 ):
     """Transform of the instances that bodies carry: world_from_body * body_from_object, composed in float64."""
-    row = rows[wp.tid()]
+    i = wp.tid()
+    row = rows[i]
     pose = body_q[instances.body[row]]
     p, q = wp.transform_get_translation(pose), wp.transform_get_rotation(pose)
     turn = wp.quat_to_matrix(wp.normalize(wp.quatd(wp.float64(q[0]), wp.float64(q[1]), wp.float64(q[2]), wp.float64(q[3]))))
-    linear = turn * body_from_object[row]
-    shift = turn * body_offset[row]
+    linear = turn * body_from_object[i]
+    shift = turn * body_offset[i]
     inverse = wp.inverse(linear)
     instances.world_from_object[row] = narrow_matrix(linear)
     instances.object_from_world[row] = narrow_matrix(inverse)
@@ -69,14 +71,24 @@ def round_reach(kind: wp.int32, shape: wp.vec4f, row: wp.vec3d) -> wp.vec2d:
 
 @wp.kernel(enable_backward=False)
 def _bounds(
+    first: wp.int32,
+    step: wp.int32,
+    count: wp.int32,
     instances: InstanceColumns,
+    rows: wp.array[wp.int32],
     object_lower: wp.array[wp.vec3f],
     object_upper: wp.array[wp.vec3f],
     lower: wp.array[wp.vec3f],
     upper: wp.array[wp.vec3f],
 ):
-    """World bounds of every instance, rounded outward: of spheres, cones and capsules exact, else around the transformed object box."""
-    row = wp.tid()
+    """World bounds of ``rows`` (of all where it is empty), rounded outward: of spheres, cones and capsules exact, else around the
+    transformed object box."""
+    job = first + wp.tid() * step
+    if job >= count:
+        return
+    row = job
+    if rows.shape[0] > 0:
+        row = rows[job]
     kind = instances.kind[row]
     lo = wp.vec3f(-1.0, -1.0, -1.0)
     hi = wp.vec3f(1.0, 1.0, 1.0)
@@ -145,12 +157,14 @@ class InstanceTable:
         # Unused rows draw nothing; `cull` stays all zeros, for renders that do not cull.
         self._arrays = {name: GrowingArray(dtype, device, fill=-1 if name == "kind" else 0) for name, dtype in types.items()}
         self._single_sided = GrowingArray(wp.int32, device)
-        self._body_from_object = GrowingArray(wp.mat33d, device)
-        self._body_offset = GrowingArray(wp.vec3d, device)
         self._object_lower = GrowingArray(wp.vec3f, device)
         self._object_upper = GrowingArray(wp.vec3f, device)
         self._lower, self._upper = GrowingArray(wp.vec3f, device), GrowingArray(wp.vec3f, device)
-        self._posed_rows: wp.array | None = None  # rows that bodies carry
+        self._all_rows = wp.zeros(0, dtype=wp.int32, device=device)
+        # Rows that bodies carry, and their place in the frame of their body; None: there are none.
+        self._posed_rows: wp.array | None = None
+        self._body_from_object: wp.array | None = None
+        self._body_offset: wp.array | None = None
 
     def columns(self, *, cull: bool = False) -> InstanceColumns:
         """The struct kernels take. ``cull``: back faces of single-sided instances are looked through."""
@@ -166,68 +180,84 @@ class InstanceTable:
         """(lower, upper): wp.array[vec3f] of full capacity, a row an instance; inverted where nothing is drawn."""
         return self._lower.array, self._upper.array
 
-    def sync(self, index: RenderIndex, meshes: MeshTable, origin: np.ndarray, rows: np.ndarray, bodies_from_world: np.ndarray) -> None:
-        """Upload ``rows`` of the index. ``bodies_from_world``: (body rows, 4, 4) float64 at the stage's pose, ``origin`` taken off."""
+    def addresses(self) -> list[int]:
+        """Where the columns lie: other addresses, other structs."""
+        return [growing.array.ptr for growing in (*self._arrays.values(), self._single_sided)]
+
+    def write_mesh_bounds(self, meshes: MeshTable, rows: np.ndarray) -> None:
+        """Object bounds of mesh ``rows`` (ascending)."""
+        self._object_lower.write_rows(rows, meshes.lower[rows])
+        self._object_upper.write_rows(rows, meshes.upper[rows])
+
+    def write_subsets(self, index: RenderIndex, rows: np.ndarray) -> None:
+        self._arrays["subset_material"].write_rows(rows, index.subsets["material"][rows])
+
+    def sync(self, index: RenderIndex, meshes: MeshTable, origin: np.ndarray, rows: np.ndarray, hidden: np.ndarray) -> None:
+        """Upload ``rows`` (ascending) of the index. ``hidden`` (rows of the index,) bool: rows of which nothing is drawn."""
         host = index.instances
         self.size = host.capacity
-        for growing in (*self._arrays.values(), self._single_sided, self._body_from_object, self._body_offset, self._lower, self._upper):
-            growing.reserve(host.capacity)
-        self._object_lower.write(0, meshes.lower)
-        self._object_upper.write(0, meshes.upper)
-        self._arrays["subset_material"].write(0, index.subset_material)
+        for growing in (*self._arrays.values(), self._single_sided, self._lower, self._upper):
+            if growing is not self._arrays["subset_material"]:
+                growing.reserve(host.capacity)
         if len(rows) == 0:
             return
         linear, translation = self._transforms(host, meshes, origin, rows)
         inverse = np.zeros_like(linear)
         live = host["kind"][rows] >= 0
         inverse[live] = np.linalg.inv(linear[live])
-        body = host["body"][rows]
-        has_body = body >= 0
-        body_linear, body_offset = np.zeros_like(linear), np.zeros_like(translation)
-        if has_body.any():
-            from_world = bodies_from_world[body[has_body]]
-            body_linear[has_body] = from_world[:, :3, :3] @ linear[has_body]
-            body_offset[has_body] = np.einsum("nij,nj->ni", from_world[:, :3, :3], translation[has_body]) + from_world[:, :3, 3]
         values = {
             "object_from_world": inverse,
             "world_from_object": linear,
             "translation": translation,
+            "kind": np.where(hidden[rows], -1, host["kind"][rows]),
             "geometry": host["mesh"][rows],
             "shape": host["shape"][rows],
-            "body_id": np.where(has_body, np.append(index.body_id, -1)[body], -1),
+            "body_id": host["body"][rows],  # a body's row is its rank
         }
-        for name in ("kind", "rank", "world", "body", "prim_id", "instance_id", "material", "subset_start"):
+        for name in ("rank", "world", "body", "prim_id", "instance_id", "material", "subset_start"):
             values[name] = host[name][rows]
         for name, items in values.items():
             self._arrays[name].write_rows(rows, items)
         self._single_sided.write_rows(rows, host["single_sided"][rows])
-        self._body_from_object.write_rows(rows, body_linear)
-        self._body_offset.write_rows(rows, body_offset)
-        posed = np.flatnonzero((host["body"] >= 0) & (host["kind"] >= 0))
-        self._posed_rows = wp.array(posed, dtype=wp.int32, device=self.device) if len(posed) else None
+
+    def sync_bodies(self, index: RenderIndex, meshes: MeshTable, origin: np.ndarray, bodies_from_world: np.ndarray) -> None:
+        """Where the instances that bodies carry sit in them. ``bodies_from_world``: (bodies, 4, 4) float64 at the stage's pose, ``origin``
+        taken off."""
+        host = index.instances
+        rows = np.flatnonzero((host["body"] >= 0) & (host["kind"] >= 0))
+        if len(rows) == 0:
+            self._posed_rows = self._body_from_object = self._body_offset = None
+            return
+        linear, translation = self._transforms(host, meshes, origin, rows)
+        from_world = bodies_from_world[host["body"][rows]]
+        offset = np.einsum("nij,nj->ni", from_world[:, :3, :3], translation) + from_world[:, :3, 3]
+        self._posed_rows = wp.array(rows, dtype=wp.int32, device=self.device)
+        self._body_from_object = wp.array(from_world[:, :3, :3] @ linear, dtype=wp.mat33d, device=self.device)
+        self._body_offset = wp.array(offset, dtype=wp.vec3d, device=self.device)
 
     @staticmethod
     def _transforms(host, meshes: MeshTable, origin: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(n, 3, 3) and (n, 3) float64: the mesh's centre and scale and the world's origin folded in."""
         transform, mesh = host["transform"][rows], host["mesh"][rows]
         linear, translation = transform[:, :, :3], transform[:, :, 3] - origin
-        if meshes.centre.any():
+        if meshes.is_moved:
             centre = np.where(mesh[:, None] >= 0, meshes.centre[mesh], 0.0)
             translation = translation + np.einsum("nij,nj->ni", linear, centre)
-        if (meshes.scale != 1.0).any():
             linear = linear * np.where(mesh >= 0, meshes.scale[mesh], 1.0)[:, None, None]
         return linear, translation
 
-    def update_bounds(self) -> None:
-        """Recompute all bounds on the device."""
-        if self.size:
-            wp.launch(
-                _bounds,
-                dim=self.size,
-                inputs=[self.columns(), self._object_lower.array, self._object_upper.array],
-                outputs=[self._lower.array, self._upper.array],
-                device=self.device,
-            )
+    def update_bounds(self, rows: np.ndarray | None = None) -> None:
+        """Recompute the bounds of ``rows`` on the device; None: all."""
+        count = self.size if rows is None else len(rows)
+        chosen = self._all_rows if rows is None else wp.array(rows, dtype=wp.int32, device=self.device)
+        launch(
+            _bounds,
+            count,
+            [self.columns(), chosen, self._object_lower.array, self._object_upper.array],
+            [self._lower.array, self._upper.array],
+            device=self.device,
+            grain=4096,
+        )
 
     def pose(self, body_q: wp.array) -> None:
         """Move the instances that bodies carry to ``body_q`` (wp.array[transformf], frame of their world) and update the bounds."""
@@ -235,7 +265,7 @@ class InstanceTable:
             wp.launch(
                 _pose,
                 dim=self._posed_rows.shape[0],
-                inputs=[self.columns(), body_q, self._body_from_object.array, self._body_offset.array, self._posed_rows],
+                inputs=[self.columns(), body_q, self._body_from_object, self._body_offset, self._posed_rows],
                 device=self.device,
             )
         self.update_bounds()

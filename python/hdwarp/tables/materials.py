@@ -33,11 +33,15 @@ class MaterialTable:
             setattr(columns, name, growing.array)
         return columns
 
-    def sync(self, materials: Mapping[int, Material], material_id: np.ndarray) -> None:
-        """Rewrite the rows of ``materials`` (row -> record); ``material_id`` is the rank by row."""
-        if not materials:
+    def addresses(self) -> list[int]:
+        """Where the columns lie: other addresses, other structs."""
+        return [growing.array.ptr for growing in self._arrays.values()]
+
+    def sync(self, materials: Mapping[int, Material], material_id: np.ndarray, rows: np.ndarray) -> None:
+        """Write ``rows`` (ascending) of ``materials`` (row -> record); ``material_id`` is the rank by row. Rows without record are left."""
+        rows = np.array([row for row in rows.tolist() if row in materials], np.int64)
+        if not len(rows):
             return
-        rows = np.array(sorted(materials))
         records = [materials[row] for row in rows]
         values = {
             "diffuse_color": [m.diffuse_color if m.diffuse_color is not None else _GREY for m in records],

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 import warp as wp
 
+from hdwarp.delegate.change_tracker import DirtyBits
 from hdwarp.delegate.render_index import RenderIndex
 from hdwarp.errors import ArgumentError
 from hdwarp.stage.columns import MeshGeometry
@@ -19,8 +21,25 @@ _LARGEST_SCALE = 96.0  # log2: float32 transforms keep room
 _PARTS = ("node", "leaf", "triangle", "point", "corner", "face")
 
 
+@dataclass(eq=False)
+class _Batch:
+    """Meshes whose points move, built together so that they can be refitted together."""
+
+    rows: list[int]
+    bvhs: bvh.MeshBvhs
+    points: np.ndarray  # (P, 3) float32, all of theirs as on the device
+    start: dict[int, int]  # first point of each row
+
+
+@dataclass(slots=True)
+class MeshCounts:
+    built: int = 0  # BVHs
+    refitted: int = 0
+
+
 class MeshTable:
-    """Meshes are appended in batches and built in one go. What a removed mesh held is reclaimed when half of it all is unused."""
+    """Meshes are appended in batches and built in one go. What a removed mesh held is reclaimed when half of it all is unused. A mesh whose
+    points move is built once more, into a batch that is kept to be refitted from then on."""
 
     def __init__(self, device: wp.Device) -> None:
         self.device = device
@@ -31,9 +50,11 @@ class MeshTable:
         self.upper = np.zeros((0, 3))
         self.centre = np.zeros((0, 3))  # float64, taken off the points on the device: exact for meshes far from their own origin
         self.scale = np.ones(0)  # the points on the device are then divided by it: a power of two, 1 for meshes of common size
-        self.built_count = 0  # BVHs built since the table was made
-        self._used = dict.fromkeys(_PARTS, 0)
+        self.is_moved = False  # a centre is not zero or a scale not 1
+        self._used, self._live = dict.fromkeys(_PARTS, 0), 0  # items in the arrays, and those of meshes that are there
         self._counts: dict[int, dict[str, int]] = {}
+        self._empty: set[int] = set()
+        self._batches: dict[int, _Batch] = {}  # by row of each mesh in them
         types = {
             "nodes": vec8f,
             "children": vec8i,
@@ -53,6 +74,10 @@ class MeshTable:
         }
         self._arrays = {name: GrowingArray(dtype, device, fill=-1 if name == "root" else None) for name, dtype in types.items()}
 
+    def addresses(self) -> list[int]:
+        """Where the columns lie: other addresses, other structs."""
+        return [growing.array.ptr for growing in self._arrays.values()]
+
     @property
     def columns(self) -> MeshColumns:
         columns = MeshColumns()
@@ -70,38 +95,88 @@ class MeshTable:
             raise ArgumentError(f"{prim!r} is not a mesh of this scene")
         return self.geometry[row].triangle_points
 
-    def sync(self, index: RenderIndex) -> int:
-        """Make the rows those of the index; the number of BVHs built."""
-        self._index, meshes = index, index.meshes
-        gone = [row for row in self.geometry if row not in meshes or meshes[row] is not self.geometry[row]]
+    def empty_rows(self) -> list[int]:
+        """Meshes without triangles that could be hit."""
+        return sorted(self._empty)
+
+    def sync(self, index: RenderIndex) -> tuple[MeshCounts, np.ndarray]:
+        """Make the dirty rows those of the index: (BVHs built and refitted, rows whose bounds, centre or scale may be new, ascending)."""
+        self._index, meshes, counts = index, index.meshes, MeshCounts()
+        dirty = index.tracker.dirty_rows("meshes").tolist()
+        if not dirty:
+            return counts, np.zeros(0, np.int64)
+        same_triangles = set(index.tracker.clean_but_for("meshes", DirtyBits.POINTS | DirtyBits.PRIMVAR))
+        moved = [row for row in dirty if row in self.geometry and row in meshes and row in same_triangles]
+        gone = [row for row in dirty if row in self.geometry and row not in moved]
         for row in gone:
-            del self.geometry[row]
-        live = sum(sum(self._counts[row].values()) for row in self.geometry)
-        for row in gone:
-            self._counts.pop(row)
+            self._remove(row)
             self._arrays["root"].write(row, np.array([-1]))
-        if gone and live < sum(self._used.values()) / 2:
+        for row in moved:
+            self.geometry[row] = meshes[row]
+        points_moved = set(index.tracker.dirty_rows("meshes", DirtyBits.POINTS).tolist())
+        starting = [row for row in moved if row in points_moved and row not in self._batches]
+        counts.refitted = self._refit([row for row in moved if row in points_moved and row in self._batches], meshes)
+        for row in starting:
+            self._remove(row)
+        if (gone or starting) and self._live < sum(self._used.values()) / 2:
             self._restart()
-        new = [row for row in meshes if row not in self.geometry]
+            dirty = sorted({*dirty, *meshes})
+        if starting:
+            batch = self._append(starting, meshes)
+            self._batches.update(dict.fromkeys(starting, batch))
+        new = [row for row in dirty if row in meshes and row not in self.geometry]
         if new:
             self._append(new, meshes)
-        return len(new)
+        counts.built = len(starting) + len(new)
+        self._empty -= {row for row in dirty if row not in meshes}
+        for row in dirty:
+            if row in meshes:
+                (self._empty.add if (self.lower[row] > self.upper[row]).any() else self._empty.discard)(row)
+        self.is_moved = bool(self.centre.any() or (self.scale != 1.0).any())
+        return counts, np.array([row for row in dirty if row in meshes], np.int64)
+
+    def _remove(self, row: int) -> None:
+        del self.geometry[row]
+        self._live -= sum(self._counts.pop(row).values())
+        self._batches.pop(row, None)
 
     def _restart(self) -> None:
         self.geometry.clear()
         self._counts.clear()
-        self._used = dict.fromkeys(_PARTS, 0)
+        self._batches.clear()
+        self._used, self._live = dict.fromkeys(_PARTS, 0), 0
 
-    def _append(self, rows: list[int], meshes: Mapping[int, MeshGeometry]) -> None:
+    def _refit(self, rows: list[int], meshes: Mapping[int, MeshGeometry]) -> int:
+        batches: dict[int, _Batch] = {}
+        for row in rows:
+            batch, mesh = self._batches[row], meshes[row]
+            self.geometry[row] = mesh
+            start = batch.start[row]
+            batch.points[start : start + len(mesh.points)] = self._on_device(row, mesh)
+            batches[id(batch)] = batch
+        for batch in batches.values():
+            points = wp.array(batch.points, dtype=wp.vec3f, device=self.device)
+            nodes, leaf_vertices = self._arrays["nodes"].array, self._arrays["leaf_vertices"].array
+            bvh.refit_meshes(batch.bvhs, points, nodes=nodes, leaf_vertices=leaf_vertices)
+            lower, upper = batch.bvhs.lower, batch.bvhs.upper
+            for number, row in enumerate(batch.rows):
+                if self._batches.get(row) is batch:
+                    self.lower[row], self.upper[row] = lower[number], upper[number]
+        return len(rows)
+
+    def _on_device(self, row: int, mesh: MeshGeometry) -> np.ndarray:
+        """(P, 3) float32: the points less their centre, over their scale, which become the row's."""
+        self.centre[row] = centre = mesh_centre(mesh.points)
+        self.scale[row] = scale = mesh_scale(mesh.points, centre)
+        return mesh.points if scale == 1.0 and not centre.any() else ((mesh.points - centre) / scale).astype(np.float32)
+
+    def _append(self, rows: list[int], meshes: Mapping[int, MeshGeometry]) -> _Batch:
         batch = [meshes[row] for row in rows]
         self._grow_bounds(max(rows) + 1)
         points, starts = [], {part: [] for part in ("triangle", "point", "corner", "face")}
         totals = dict.fromkeys(starts, 0)
         for row, mesh in zip(rows, batch, strict=True):
-            self.centre[row] = centre = mesh_centre(mesh.points)
-            self.scale[row] = scale = mesh_scale(mesh.points, centre)
-            plain = scale == 1.0 and not centre.any()
-            points.append(mesh.points if plain else ((mesh.points - centre) / scale).astype(np.float32))
+            points.append(self._on_device(row, mesh))
             face_rows = mesh.face_count if mesh.face_subset is not None else 0
             sizes = {"triangle": len(mesh.triangle_face), "point": len(mesh.points), "corner": mesh.corner_count, "face": face_rows}
             for part, size in sizes.items():
@@ -111,8 +186,9 @@ class MeshTable:
             self.geometry[row] = mesh
         triangle_points = _concatenate([mesh.triangle_points for mesh in batch], (3,), np.int32)
         point_start = np.array(starts["point"], np.int32)
+        all_points = _concatenate(points, (3,), np.float32)
         built = bvh.build_meshes(
-            wp.array(_concatenate(points, (3,), np.float32), dtype=wp.vec3f, device=self.device),
+            wp.array(all_points, dtype=wp.vec3f, device=self.device),
             wp.array(triangle_points, dtype=wp.vec3i, device=self.device),
             np.array([*starts["triangle"], totals["triangle"]], np.int32),
             point_start,
@@ -120,7 +196,6 @@ class MeshTable:
             node_base=self._used["node"],
             leaf_base=self._used["leaf"],
         )
-        self.built_count += len(rows)
         arrays, used = self._arrays, self._used
         arrays["nodes"].write(6 * used["node"], built.nodes)
         arrays["children"].write(used["node"], built.children)
@@ -145,6 +220,9 @@ class MeshTable:
         self._counts[rows[0]].update(node=node_count, leaf=leaf_count)
         used["node"] += node_count
         used["leaf"] += leaf_count
+        self._live += sum(sum(self._counts[row].values()) for row in rows)
+        built.nodes = built.leaf_vertices = built.children = None  # the table has them
+        return _Batch(list(rows), built, all_points, dict(zip(rows, starts["point"], strict=True)))
 
     def _grow_bounds(self, size: int) -> None:
         if size > len(self.centre):

@@ -7,15 +7,17 @@ from dataclasses import dataclass
 import numpy as np
 import warp as wp
 
+from hdwarp.delegate.change_tracker import ChangeTracker, DirtyBits
 from hdwarp.delegate.render_index import RenderIndex
 from hdwarp.stage.columns import GeometryKind
-from hdwarp.tables import bvh
 from hdwarp.tables.cameras import CameraTable, quaternion_from_matrix
+from hdwarp.tables.cutouts import Cutouts
 from hdwarp.tables.instances import InstanceTable
 from hdwarp.tables.materials import MaterialTable
 from hdwarp.tables.meshes import MeshTable
 from hdwarp.tables.primvars import build_primvar, primvar_names
-from hdwarp.tables.structs import PrimvarColumns, TopLevel, WorldColumns, vec8f, vec8i
+from hdwarp.tables.structs import PrimvarColumns, TopLevel, WorldColumns
+from hdwarp.tables.top_level import TopLevelTree, TreeCounts
 
 _NEAR_ORIGIN = 8192.0  # metres: within this the world's frame is the stage's own
 
@@ -24,9 +26,11 @@ _NEAR_ORIGIN = 8192.0  # metres: within this the world's frame is the stage's ow
 class TableCounts:
     """What one `SceneTables.sync` did."""
 
-    rows_uploaded: int = 0
+    rows_uploaded: int = 0  # of instances
     blas_built: int = 0
+    blas_refitted: int = 0
     tlas_built: int = 0
+    tlas_refitted: int = 0  # rows whose boxes were written anew, from leaf to root
 
 
 class BodyTable:
@@ -52,7 +56,8 @@ class WorldTable:
 
 
 class SceneTables:
-    """Device columns and trees. ``version`` counts syncs that changed anything: who keeps arrays or plans makes them anew."""
+    """Device columns and trees. ``version`` counts syncs that changed anything, ``layout_version`` those after which structs of columns,
+    and plans made of them, have to be made anew."""
 
     def __init__(self, device: wp.Device | str) -> None:
         self.device = wp.get_device(device)
@@ -61,96 +66,141 @@ class SceneTables:
         self.materials = MaterialTable(self.device)
         self.cameras = CameraTable(self.device)
         self.bodies, self.worlds = BodyTable(), WorldTable()
-        self.version = 0
-        self.has_meshes = self.has_shapes = False
-        self.has_cutouts = False  # faces of some meshes are cut away, others of the same meshes are not
+        self.version = self.layout_version = 0
         self.is_posed = False  # `pose` has moved bodies since the last upload
-        self._top: bvh.TopLevelBvh | None = None
-        self._no_nodes = wp.zeros(6, dtype=vec8f, device=self.device)
-        self._no_children = wp.zeros(1, dtype=vec8i, device=self.device)
+        self._tree = TopLevelTree(self.device)
+        self._cutouts = Cutouts()
+        self._places = _Places()
+        self._kinds = np.zeros(0, np.int32)  # by row, as counted
+        self._kind_counts = np.zeros(int(max(GeometryKind)) + 2, np.int64)  # the last for unused rows
         self._primvars: dict[tuple[str, int | None], PrimvarColumns] = {}
         self._index: RenderIndex | None = None
+        self._layout: object = None
         self.world_columns = WorldColumns()
         self.world_columns.root = wp.full(1, -1, dtype=wp.int32, device=self.device)
         self.world_columns.global_root = wp.full(1, -1, dtype=wp.int32, device=self.device)
         self.world_columns.global_offset = wp.zeros(1, dtype=wp.vec3d, device=self.device)
+        self._root = -1
+
+    @property
+    def has_meshes(self) -> bool:
+        return bool(self._kind_counts[int(GeometryKind.MESH)])
+
+    @property
+    def has_shapes(self) -> bool:
+        return bool(self._kind_counts[int(GeometryKind.MESH) + 1 : -1].any())
+
+    @property
+    def has_cutouts(self) -> bool:
+        """Faces of some meshes are cut away, others of the same meshes are not."""
+        return self._cutouts.are_partial
 
     @property
     def top_level(self) -> TopLevel:
         """The trees over instances; a scene that draws nothing has none, and its worlds' roots are -1."""
-        columns = TopLevel()
-        if self._top is None:
-            columns.nodes, columns.children = self._no_nodes, self._no_children
-        else:
-            columns.nodes, columns.children = self._top.nodes, self._top.children
-        return columns
+        return self._tree.columns
 
     def sync(self, index: RenderIndex) -> TableCounts:
-        """Bring the device in step with the index: upload dirty rows, build new BVHs, rebuild the top-level tree if anything moved."""
+        """Bring the device in step with the index: the rows that are dirty, and what depends on them."""
         self._index = index
         tracker = index.tracker
         if tracker.is_clean():
             return TableCounts()
-        built = self.meshes.sync(index)
-        origin = world_origin(index, self.meshes)
+        mesh_counts, mesh_rows = self.meshes.sync(index)
+        dirty = tracker.dirty_rows("instances")
+        if len(mesh_rows):
+            self.instances.write_mesh_bounds(self.meshes, mesh_rows)
+            used = np.zeros(self.meshes.size + 1, bool)
+            used[mesh_rows] = True
+            dirty = np.union1d(dirty, np.flatnonzero(used[index.instances["mesh"]]))
+        hidden_rows = self._cutouts.sync(index, dirty)
+        origin = self._places.sync(index, self.meshes, dirty)
         moved = not np.array_equal(origin, self.worlds.origin[0])
         self.worlds.origin[0] = origin
-        self._bodies_from_world = bodies_from_world = self._sync_bodies(index, origin)
-        rows = tracker.dirty_rows("instances")
-        if moved or self.is_posed or len(tracker.dirty_rows("bodies")):
+        bodies_dirty = moved or len(tracker.dirty_rows("bodies")) > 0
+        rows = np.union1d(dirty, hidden_rows) if len(hidden_rows) else dirty
+        if moved:
             rows = np.arange(index.instances.capacity)
-            self.is_posed = False
-        self.instances.sync(index, self.meshes, origin, rows, bodies_from_world)
-        self.materials.sync(index.materials, index.material_id)
-        cameras = list(index.cameras.values())
-        owners = [index.body_rows[index.camera_bodies[c.path].path] if c.path in index.camera_bodies else -1 for c in cameras]
-        self.cameras.sync(cameras, owners, origin, bodies_from_world)
-        self._primvars.clear()
-        kinds = index.instances["kind"]
-        self.has_meshes, self.has_shapes = bool((kinds == int(GeometryKind.MESH)).any()), bool((kinds > int(GeometryKind.MESH)).any())
-        tlas_built = self._build_top_level(index)
+        elif self.is_posed or bodies_dirty:
+            rows = np.union1d(rows, np.flatnonzero(index.instances["body"] >= 0))
+        self.is_posed = False
+        if bodies_dirty:
+            self._bodies_from_world = self._sync_bodies(index, origin)
+        self.instances.sync(index, self.meshes, origin, rows, self._cutouts.hidden)
+        self.instances.write_subsets(index, tracker.dirty_rows("subsets"))
+        if bodies_dirty or (len(rows) and len(self.bodies)):
+            self.instances.sync_bodies(index, self.meshes, origin, self._bodies_from_world)
+        self.materials.sync(index.materials, index.material_id, tracker.dirty_rows("materials"))
+        if bodies_dirty or len(tracker.dirty_rows("cameras")):
+            cameras = list(index.cameras.values())
+            self.cameras.sync(cameras, [index.body_row(camera.body) for camera in cameras], origin, self._bodies_from_world)
+        self._count_kinds(index, dirty)
+        tree_counts = self._sync_tree(index, rows)
+        self._drop_primvars(tracker)
         for table in tracker.TABLES:
             tracker.clear(table)
         self.version += 1
-        return TableCounts(rows_uploaded=len(rows), blas_built=built, tlas_built=tlas_built)
+        layout = self._addresses(), self.has_meshes, self.has_shapes, self.has_cutouts, self.cameras.version
+        if layout != self._layout:
+            self._layout = layout
+            self.layout_version += 1
+        return TableCounts(len(rows), mesh_counts.built, mesh_counts.refitted, tree_counts.built, tree_counts.refitted)
+
+    _bodies_from_world = np.zeros((0, 4, 4))
+
+    def _addresses(self) -> list[int]:
+        tables = self.meshes, self.instances, self.materials, self.cameras
+        return [*(address for table in tables for address in table.addresses()), *(id(columns) for columns in self._primvars.values())]
+
+    def _count_kinds(self, index: RenderIndex, rows: np.ndarray) -> None:
+        kinds, size = index.instances["kind"], index.instances.capacity
+        if size > len(self._kinds):
+            self._kinds = np.concatenate([self._kinds, np.full(size - len(self._kinds), -1, np.int32)])
+        count = len(self._kind_counts)
+        self._kind_counts += np.bincount(kinds[rows] % count, minlength=count) - np.bincount(self._kinds[rows] % count, minlength=count)
+        self._kinds[rows] = kinds[rows]
 
     def _sync_bodies(self, index: RenderIndex, origin: np.ndarray) -> np.ndarray:
-        """Host pose of every body, and (rows, 4, 4) float64 bodies_from_world."""
-        size = max(index.bodies, default=-1) + 1
-        from_world = np.tile(np.eye(4), (size, 1, 1))
-        self.bodies.pose = np.tile(np.array([0, 0, 0, 0, 0, 0, 1], np.float32), (size, 1))
-        self.bodies.label = [""] * size
-        for row, body in index.bodies.items():
-            pose = body.world_from_body.copy()
-            pose[:3, 3] -= origin
-            from_world[row] = np.linalg.inv(pose)
+        """Host pose of every body; (bodies, 4, 4) float64 bodies_from_world. A body's row is its rank."""
+        poses = [index.bodies[path].world_from_body for path in index.body_paths]
+        self.bodies.label = list(index.body_paths)
+        self.bodies.pose = np.zeros((len(poses), 7), np.float32)
+        if not poses:
+            return np.zeros((0, 4, 4))
+        world_from_body = np.stack(poses)
+        world_from_body[:, :3, 3] -= origin
+        for row, pose in enumerate(world_from_body):
             self.bodies.pose[row] = np.concatenate([pose[:3, 3], quaternion_from_matrix(pose[:3, :3])])
-            self.bodies.label[row] = body.path
-        return from_world
+        return np.linalg.inv(world_from_body)
 
-    def _build_top_level(self, index: RenderIndex) -> int:
-        self.instances.update_bounds()
-        hidden, self.has_cutouts = cut_away_rows(index)
-        live = np.flatnonzero((index.instances["kind"] >= 0) & ~hidden)
-        lower, upper = self.instances.bounds
-        if len(live):
-            drawn = (lower.numpy()[live] <= upper.numpy()[live]).all(axis=1)  # a mesh without triangles draws nothing
-            live = live[drawn]
-        if len(live) == 0:
-            self._top = None
-            self.world_columns.root.fill_(-1)
-            return 0
-        order = live[np.argsort(index.instances["rank"][live])]
-        self._top = bvh.build_top_level(lower, upper, np.array([0, len(order)], np.int32), order.astype(np.int32), device=self.device)
-        self.world_columns.root.assign(np.asarray(self._top.root, np.int32))
-        return 1
+    def _sync_tree(self, index: RenderIndex, rows: np.ndarray) -> TreeCounts:
+        if len(rows) == 0:
+            return TreeCounts()
+        self.instances.update_bounds(rows if len(rows) < self.instances.size else None)
+        mesh = index.instances["mesh"]
+        live = (index.instances["kind"] >= 0) & ~self._cutouts.hidden
+        for row in self.meshes.empty_rows():  # a mesh without triangles draws nothing
+            live &= mesh != row
+        counts = self._tree.update(rows, live, index.instances["rank"], *self.instances.bounds)
+        if self._tree.root != self._root:
+            self._root = self._tree.root
+            self.world_columns.root.fill_(self._root)
+        return counts
+
+    def _drop_primvars(self, tracker: ChangeTracker) -> None:
+        """Forget the columns that are of another scene now; they are made anew when somebody asks."""
+        new = DirtyBits.PRIMVAR | DirtyBits.TOPOLOGY | DirtyBits.VISIBILITY
+        if len(tracker.dirty_rows("instances", new)) or len(tracker.dirty_rows("meshes", new)):
+            self._primvars.clear()
+        elif len(tracker.dirty_rows("meshes")):
+            for key in [key for key in self._primvars if key[0] == "normals"]:
+                del self._primvars[key]
 
     def pose(self, body_q: wp.array) -> None:
         """Move everything bodies carry to ``body_q`` and refit: device work only, nothing allocated."""
         self.is_posed = True
         self.instances.pose(body_q)
-        if self._top is not None:
-            bvh.refit_top_level(self._top, *self.instances.bounds)
+        self._tree.refit(*self.instances.bounds)
 
     def unpose(self) -> None:
         """Put everything back to where the stage has it, exactly: float64 places, no way through ``body_q``."""
@@ -158,10 +208,9 @@ class SceneTables:
             return
         self.is_posed = False
         rows = np.flatnonzero(self._index.instances["body"] >= 0)
-        self.instances.sync(self._index, self.meshes, self.worlds.origin[0], rows, self._bodies_from_world)
+        self.instances.sync(self._index, self.meshes, self.worlds.origin[0], rows, self._cutouts.hidden)
         self.instances.update_bounds()
-        if self._top is not None:
-            bvh.refit_top_level(self._top, *self.instances.bounds)
+        self._tree.refit(*self.instances.bounds)
 
     def primvar(self, name: str, width: int | None = None) -> PrimvarColumns:
         """Device columns of a primvar, made at first use and kept until the scene changes."""
@@ -174,35 +223,31 @@ class SceneTables:
         return primvar_names(self._index)
 
 
-def cut_away_rows(index: RenderIndex) -> tuple[np.ndarray, bool]:
-    """(rows of instances that are cut away whole, whether faces of other ones are): by constant opacities below their threshold."""
-    hidden, partly = np.zeros(index.instances.capacity, bool), False
-    cut = {row for row, material in index.materials.items() if material.is_cut_away}
-    if not cut:
-        return hidden, partly
-    for key in index.gprim_order:
-        start, count = index.gprim_rows.run(key)
-        own = int(index.instances["material"][start]) in cut
-        first = int(index.instances["subset_start"][start])
-        bound = index.subset_material[first : first + len(index.gprims[key].subset_materials)]
-        parts = [own if material < 0 else int(material) in cut for material in bound]
-        if own and all(parts):
-            hidden[start : start + count] = True
-        elif own or any(parts):
-            partly = True
-    return hidden, partly
+class _Places:
+    """Where the world's frame lies: at the stage's origin, or near the middle of what is drawn where something is far from it."""
+
+    def __init__(self) -> None:
+        self._is_far = np.zeros(0, bool)  # by instance row
+        self._far_count = 0
+
+    def sync(self, index: RenderIndex, meshes: MeshTable, rows: np.ndarray) -> np.ndarray:
+        """(3,) float64: zero for scenes near the stage's origin, else a whole number of metres. ``rows``: those that may have moved."""
+        size = index.instances.capacity
+        if size > len(self._is_far):
+            self._is_far = np.concatenate([self._is_far, np.zeros(size - len(self._is_far), bool)])
+        far = (np.abs(_places(index, meshes, rows)) >= _NEAR_ORIGIN).any(axis=1) & (index.instances["kind"][rows] >= 0)
+        self._far_count += int(far.sum()) - int(self._is_far[rows].sum())
+        self._is_far[rows] = far
+        if not self._far_count:
+            return np.zeros(3)
+        return np.round(np.median(_places(index, meshes, np.flatnonzero(index.instances["kind"] >= 0)), axis=0))
 
 
-def world_origin(index: RenderIndex, meshes: MeshTable) -> np.ndarray:
-    """(3,) float64: zero for scenes near the stage's origin, else a whole number of metres near the middle of what is drawn."""
-    live = index.instances["kind"] >= 0
-    if not live.any():
-        return np.zeros(3)
-    transform, mesh = index.instances["transform"][live], index.instances["mesh"][live]
+def _places(index: RenderIndex, meshes: MeshTable, rows: np.ndarray) -> np.ndarray:
+    """(n, 3) float64 [m]: where instances are, their mesh's own centre included."""
+    transform, mesh = index.instances["transform"][rows], index.instances["mesh"][rows]
     places = transform[:, :, 3]
-    if meshes.centre.any():
+    if meshes.is_moved:
         centre = np.where(mesh[:, None] >= 0, meshes.centre[mesh], 0.0)
         places = places + np.einsum("nij,nj->ni", transform[:, :, :3], centre)
-    if float(np.abs(places).max()) < _NEAR_ORIGIN:
-        return np.zeros(3)
-    return np.round(np.median(places, axis=0))
+    return places

@@ -1,0 +1,177 @@
+"""stage.dirty: what Usd says has changed -> which parts of a stage to read again, and what of them can be kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from pxr import Sdf, Usd, UsdGeom, UsdShade
+
+from hdwarp.stage.changes import METADATA, StageEdits
+from hdwarp.stage.facts import Category, categorise
+from hdwarp.stage.path_map import PathMap
+
+# Properties that say nothing about arrays of geometry: those are kept.
+_PLACING = ("xformOp", "visibility", "purpose", "material:binding", "guideVisibility", "proxyVisibility", "renderVisibility", "extent")
+# What a prim hands down, or what counts on any type of prim.
+_HANDED_DOWN = (*_PLACING[:-1], "primvars:", "skel:", "model:", "physics:rigidBodyEnabled", "collection:", METADATA)
+_POINTS = frozenset(("points", "extent", "velocities", "accelerations"))
+# Relationships that bind no material, nor are a step on the way to one.
+_OTHER_RELATIONSHIPS = (
+    "prototypes",
+    "proxyPrim",
+    "skel:",
+    "physics:",
+    "camera",
+    "products",
+    "orderedVars",
+    "light:",
+    "field:",
+    "semantics:",
+)
+_PROTOTYPE = "/__Prototype_"
+
+
+@dataclass(slots=True)
+class DirtyParts:
+    """What to read again."""
+
+    everything: bool = False  # keep nothing
+    metrics: bool = False  # what is said of the stage as a whole
+    roots: set[str] = field(default_factory=set)  # walk these subtrees anew
+    geometry: set[str] = field(default_factory=set)  # forget the arrays of these subtrees
+    prims: set[str] = field(default_factory=set)  # and of these very prims
+    new_points: set[str] = field(default_factory=set)  # of these prims nothing but the points is new
+    bindings: set[str] = field(default_factory=set)  # forget which materials are bound in these subtrees
+    materials: bool = False  # read the materials again
+
+    def __post_init__(self) -> None:
+        if self.everything:
+            self.metrics = self.materials = True
+            self.roots = {"/"}
+
+    def __bool__(self) -> bool:
+        return bool(self.everything or self.metrics or self.materials or self.roots)
+
+
+def dirty_parts(
+    stage: Usd.Stage, edits: StageEdits, dependents: PathMap[set[str]], readers: PathMap[set[str]], materials: Mapping[str, object]
+) -> DirtyParts:
+    """``dependents``: prim path -> paths of what is read from it and is walked anew with it; ``readers``: prim path -> paths of prims
+    whose arrays are made from it; ``materials``: paths of the materials in use."""
+    if "/" in edits.resynced:
+        return DirtyParts(everything=True)
+    parts = DirtyParts()
+    for path in edits.resynced:
+        parts.metrics = True
+        parts.geometry.add(path)
+        parts.bindings.update(_places(stage, path))
+        _look_for_materials(stage, path, materials, parts)
+        _add_roots(stage, path, parts)
+    for path, names in edits.changed.items():
+        if path == "/":
+            parts.metrics = True
+        elif prim := stage.GetPrimAtPath(path):
+            _add_changed(stage, prim, path, names, parts)
+    for path in [*edits.resynced, *edits.changed]:
+        for owner in _linked(readers, path):
+            parts.prims.add(owner)
+            _add_roots(stage, owner, parts)
+    todo = [*edits.resynced, *edits.changed]
+    seen = set(todo)
+    while todo:
+        for owner in _linked(dependents, todo.pop()):
+            if owner not in seen:
+                seen.add(owner)
+                todo.append(owner)
+                _add_roots(stage, owner, parts)
+    return parts
+
+
+def _add_changed(stage: Usd.Stage, prim: Usd.Prim, path: str, names: set[str], parts: DirtyParts) -> None:
+    category = categorise(prim, prim.GetTypeName())[0]
+    if category is Category.SHADING:
+        parts.materials = True
+        return
+    if any(name.startswith("collection:") for name in names) or any(_may_lead_to_material(prim, name) for name in names):
+        parts.bindings.add("/")
+        parts.roots.add("/")
+    if any(name.startswith("material:binding") for name in names):
+        parts.bindings.update(_places(stage, path))
+    if category in (Category.IMAGEABLE, Category.OTHER, Category.UNKNOWN, Category.LIGHT):
+        if not any(name.startswith(_HANDED_DOWN) for name in names) and not _is_subset(prim):
+            return
+    elif names <= _POINTS and category is Category.MESH:
+        parts.new_points.add(path)
+    elif not all(name.startswith(_PLACING) for name in names):
+        parts.prims.add(path)
+    _add_roots(stage, path, parts)
+
+
+def _may_lead_to_material(prim: Usd.Prim, name: str) -> bool:
+    """Whether a property is a relationship that a binding could be forwarded through."""
+    if name.startswith((METADATA, "material:binding", *_OTHER_RELATIONSHIPS)):
+        return False
+    return bool(prim.GetRelationship(name))
+
+
+def _is_subset(prim: Usd.Prim) -> bool:
+    return prim.GetParent().IsA(UsdGeom.Mesh)
+
+
+def _look_for_materials(stage: Usd.Stage, path: str, materials: Mapping[str, object], parts: DirtyParts) -> None:
+    """Materials that come or go may be bound anywhere; nodes inside one in use are nobody else's bindings."""
+    if any(path.startswith(f"{material}/") for material in materials):
+        parts.materials = True
+        return
+    came = False
+    if prim := stage.GetPrimAtPath(path):
+        parts.materials |= categorise(prim, prim.GetTypeName())[0] is Category.SHADING  # a node that a material leads to
+        came = any(below.IsA(UsdShade.Material) for below in Usd.PrimRange(prim, Usd.PrimAllPrimsPredicate))
+    else:
+        parts.materials = True  # such a node may be gone
+    if came or any(material == path or material.startswith(f"{path}/") for material in materials):
+        parts.materials = True
+        parts.bindings.add("/")
+        parts.roots.add("/")
+
+
+def _add_roots(stage: Usd.Stage, path: str, parts: DirtyParts) -> None:
+    for place in _places(stage, path):
+        root, above = place, None
+        for prefix in Sdf.Path(place).GetPrefixes():
+            prim = stage.GetPrimAtPath(prefix)
+            if not prim:
+                break
+            if prim.IsInstance() or prim.IsA(UsdGeom.PointInstancer):  # the outermost one is walked as a whole
+                root = str(prefix)
+                break
+            if above is not None and above.IsA(UsdGeom.Mesh):
+                break
+            above = prim
+        if above is not None and above.IsA(UsdGeom.Mesh) and str(above.GetPath()) != place:  # a subset of its faces
+            root = str(above.GetPath())
+            parts.prims.add(root)
+        parts.roots.add(root)
+
+
+def _places(stage: Usd.Stage, path: str) -> Iterator[str]:
+    """Where on the stage a path is drawn: that of a native prototype wherever it has instances."""
+    if not path.startswith(_PROTOTYPE):
+        yield path
+        return
+    end = path.find("/", 1)
+    root, below = (path, "") if end < 0 else (path[:end], path[end:])
+    prototype = stage.GetPrimAtPath(root)
+    for instance in prototype.GetInstances() if prototype else ():
+        for place in _places(stage, str(instance.GetPath())):
+            yield place + below
+
+
+def _linked(links: PathMap[set[str]], path: str) -> Iterator[str]:
+    """What depends on prims above, at, or below ``path``."""
+    if not links:
+        return
+    above = [str(prefix) for prefix in Sdf.Path(path).GetParentPath().GetPrefixes()] if path != "/" else []
+    for target in [*(prefix for prefix in above if prefix in links), *links.subtree(path)]:
+        yield from links[target]

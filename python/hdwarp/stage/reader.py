@@ -1,0 +1,436 @@
+"""stage.reader: a stage as it was last read, by path. Reads all of it once, later only what edits and time have changed.
+
+The walk of a subtree gives the same records whenever it is made, so that what is read anew in parts is what a fresh reading gives.
+What a walk found is kept by the path it depends on (a gprim's own, or its outermost point instancer's), arrays of geometry beside it,
+so that what merely moves is not read again.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+from pxr import Sdf, Usd, UsdGeom, UsdShade, UsdUtils
+
+from hdwarp.errors import ArgumentError, Diagnostic, Diagnostics, NotSupported, OwnedDiagnostics
+from hdwarp.stage import gather
+from hdwarp.stage.changes import StageEdits
+from hdwarp.stage.columns import Body, Camera, Gprim, GprimKey, Material, Site, StageChanges, StageColumns
+from hdwarp.stage.dirty import DirtyParts, dirty_parts
+from hdwarp.stage.facts import FactReader
+from hdwarp.stage.materials import bound_materials, read_material
+from hdwarp.stage.open import metres_per_unit, population_mask, report_composition, report_messages
+from hdwarp.stage.path_map import PathMap
+from hdwarp.stage.spec import PURPOSES
+from hdwarp.stage.traverse import Drawn, InstancerEntry, MeshEntry, Walk, walk_stage, walk_subtree
+from hdwarp.stage.varying import VaryingAttributes
+
+COMPLEXITIES = ("low", "medium", "high", "veryhigh")
+
+
+@dataclass(slots=True, eq=False)
+class PrimRecord:
+    """What depends on one prim and is read again with it."""
+
+    types: str | dict[str, int] = ""
+    keys: tuple[GprimKey, ...] = ()
+    told: tuple[Diagnostic, ...] = ()
+    depends: tuple[str, ...] = ()  # prims elsewhere that it is read from
+    cages: int = 0  # meshes drawn as their control cage
+
+
+@dataclass(slots=True)
+class _Metrics:
+    metres_per_unit: float
+    up_axis: str
+
+
+class StageReader:
+    """Keeps what it has read of one stage. `read` and `update` say what is new since the call before."""
+
+    def __init__(
+        self,
+        stage: Usd.Stage,
+        *,
+        purposes: Sequence[str] = ("default", "render"),
+        complexity: str = "low",
+        material_purposes: Sequence[str] = ("full", ""),
+        mask: Sequence[str] | Usd.StagePopulationMask | None = None,
+    ) -> None:
+        """``purposes``: what is drawn. ``material_purposes``: of bindings, in order of preference, "" being all-purpose. ``mask``: paths
+        to restrict the reading to. Cameras are read whatever their visibility and purpose."""
+        if complexity not in COMPLEXITIES:
+            raise ArgumentError(f"complexity is {complexity!r}; known: {', '.join(COMPLEXITIES)}")
+        if complexity != "low":
+            raise NotSupported(
+                f"complexity={complexity!r}: refined subdivision surfaces are not supported yet; 'low' draws the control cage"
+            )
+        unknown = [purpose for purpose in purposes if purpose not in PURPOSES]
+        if unknown:
+            raise ArgumentError(f"purposes: {', '.join(map(repr, unknown))} unknown; known: {', '.join(PURPOSES)}")
+        self.stage = stage
+        self.time: Usd.TimeCode | None = None  # None: nothing has been read
+        self._purposes, self._material_purposes = frozenset(purposes), tuple(material_purposes)
+        self._mask = None if mask is None else population_mask(mask)
+        self._varying = VaryingAttributes(stage)
+        self._forget()
+
+    def _forget(self) -> None:
+        self._metrics = _Metrics(1.0, "Y")
+        self.gprims: dict[GprimKey, Gprim] = {}
+        self.materials: dict[str, Material] = {}
+        self.bodies: PathMap[Body] = PathMap()
+        self.cameras: PathMap[Camera] = PathMap()
+        self.sites: PathMap[Site] = PathMap()
+        self.lights: PathMap[None] = PathMap()
+        self._records: PathMap[PrimRecord] = PathMap()
+        self._geometry: PathMap[MeshEntry | InstancerEntry] = PathMap()
+        self._bindings: PathMap[tuple[str, tuple[Diagnostic, ...]]] = PathMap()  # asker -> path of its material
+        self._material_told: dict[str, tuple[Diagnostic, ...]] = {}
+        self._material_uses: Counter[str] = Counter()  # by gprims
+        self._dependents: PathMap[set[str]] = PathMap()  # path of a prim -> records that are walked anew with it
+        self._geometry_sources: PathMap[set[str]] = PathMap()  # path of a prim -> those whose arrays are made from it
+        self._prototypes: set[str] = set()
+        self._stage_told = Diagnostics()
+        self._type_counts: Counter[str] = Counter()
+        self._cages = 0
+
+    def forget(self) -> None:
+        """Read everything at the next `update`."""
+        self.time = None
+
+    # -- what is there ----------------------------------------------------------------------------------------------------
+
+    @property
+    def metres_per_unit(self) -> float:
+        return self._metrics.metres_per_unit
+
+    @property
+    def up_axis(self) -> str:
+        return self._metrics.up_axis
+
+    @property
+    def time_code(self) -> float | None:
+        """Time code read at; None is the default time, or each attribute's earliest where no start is authored."""
+        return None if self.time is None or self.time.IsDefault() or self.time.IsEarliestTime() else float(self.time.GetValue())
+
+    @property
+    def light_paths(self) -> list[str]:
+        return sorted(self.lights)
+
+    @property
+    def prim_counts(self) -> dict[str, int]:
+        """Imageable prims seen, by type name, drawn or not."""
+        return dict(sorted((name, count) for name, count in self._type_counts.items() if count))
+
+    def diagnostics(self) -> list[Diagnostic]:
+        """What there is to tell about the stage as it was read, each thing once: of the whole first, then in path order."""
+        told = dict.fromkeys(self._stage_told)
+        for path in sorted(path for path, record in self._records.items() if record.told):
+            told.update(dict.fromkeys(self._records[path].told))
+        for path in sorted(self._material_told):
+            told.update(dict.fromkeys(self._material_told[path]))
+        if self._cages:
+            said = "1 mesh with a subdivision scheme is" if self._cages == 1 else f"{self._cages} meshes with subdivision schemes are"
+            cages = "its control cage" if self._cages == 1 else "their control cages"
+            log = Diagnostics()
+            log.note("/", "control-cage", f"{said} drawn as {cages} (complexity low)")
+            told.update(dict.fromkeys(log))
+        return list(told)
+
+    def columns(self) -> StageColumns:
+        """All of it as plain lists."""
+        log = Diagnostics()
+        log.extend(self.diagnostics())
+        return StageColumns(
+            metres_per_unit=self.metres_per_unit,
+            up_axis=self.up_axis,
+            time=self.time_code,
+            time_codes_per_second=self.stage.GetTimeCodesPerSecond(),
+            gprims=[self.gprims[key] for key in sorted(self.gprims)],
+            materials=[self.materials[path] for path in sorted(self.materials)],
+            bodies=[self.bodies[path] for path in sorted(self.bodies)],
+            cameras=[self.cameras[path] for path in sorted(self.cameras)],
+            sites=[self.sites[path] for path in sorted(self.sites)],
+            light_paths=self.light_paths,
+            prim_counts=self.prim_counts,
+            diagnostics=log,
+        )
+
+    # -- reading ----------------------------------------------------------------------------------------------------------
+
+    def update(self, edits: StageEdits, time: Usd.TimeCode) -> tuple[StageChanges, int]:
+        """Read what ``edits`` and the way to ``time`` have changed: (what is new, prims visited). Everything at the first call. Broken
+        prims are skipped and named in the diagnostics; nothing on a stage raises."""
+        if self.time is None:
+            parts = DirtyParts(everything=True)
+        else:
+            self._varying.update(edits)
+            if time != self.time:
+                # At the default time what has a single sample differs too.
+                anew = time.IsDefault() or self.time.IsDefault()
+                edits = StageEdits({"/"}) if anew else self._varying.added_to(edits)
+            parts = dirty_parts(self.stage, edits, self._dependents, self._geometry_sources, self.materials)
+        self.time = time
+        if not parts:
+            return StageChanges(), 0
+        try:
+            with quietly() as messages:
+                return self._read(parts, messages)
+        except BaseException:
+            self.time = None  # half of it is new: the next reading is a whole one
+            raise
+
+    def _read(self, parts: DirtyParts, messages: Callable[[], list]) -> tuple[StageChanges, int]:
+        stage, told = self.stage, OwnedDiagnostics()
+        if parts.metrics:
+            self._forget_prototypes()
+            told_of_stage = Diagnostics()
+            report_composition(stage, told_of_stage)
+            metrics = _Metrics(metres_per_unit(stage, told_of_stage), _up_axis(stage, told_of_stage))
+            if metrics != self._metrics:
+                parts.roots = {"/"}
+            self._metrics, self._stage_told = metrics, told_of_stage
+        changes = StageChanges(complete=parts.everything)
+        if parts.everything:
+            metrics, stage_told = self._metrics, self._stage_told
+            self._forget()
+            self._metrics, self._stage_told = metrics, stage_told
+        for path in parts.geometry:
+            self._geometry.take(path)
+        for path in parts.prims:
+            self._geometry.pop(path, None)
+        for path in parts.bindings:
+            self._bindings.take(path)
+        for path in parts.new_points:
+            entry = self._geometry.get(path)
+            if isinstance(entry, MeshEntry):
+                entry.has_new_points = True
+        roots = _topmost(parts.roots)
+        gone = self._take_records(roots)
+        walk = Walk(self._fact_reader(told), self._purposes, self._mask, told, self._geometry)
+        with np.errstate(over="ignore", invalid="ignore"):  # numbers beyond all bounds are looked for, and told, where they matter
+            for root in roots:
+                walk_stage(walk) if root == "/" else walk_subtree(walk, root)
+                _note_unloaded(stage, root, told)
+            found = self._gather(walk)
+        self._put_records(walk, found)
+        for name, table in (("bodies", self.bodies), ("cameras", self.cameras), ("sites", self.sites), ("gprims", self.gprims)):
+            _compare(getattr(changes, name), gone[name], found[name])
+            for key, item in found[name].items():
+                table[key] = item
+        for path in walk.lights:
+            self.lights[path] = None
+        self._update_materials(changes.materials, parts.materials)
+        if told_by_usd := messages():
+            report_messages(told_by_usd, stage, self._stage_told)
+        return changes, walk.visited
+
+    def _forget_prototypes(self) -> None:
+        """Let go of what native prototypes held that are no more; their names are never used again."""
+        there = {str(prototype.GetPath()) for prototype in self.stage.GetPrototypes()}
+        for path in self._prototypes - there:
+            self._geometry.take(path)
+        self._prototypes = there
+
+    def _fact_reader(self, told: OwnedDiagnostics) -> FactReader:
+        predicate = Usd.PrimIsActive & Usd.PrimIsDefined & Usd.PrimIsLoaded & ~Usd.PrimIsAbstract
+        return FactReader(self.stage, self.time, told, UsdGeom.XformCache(self.time), predicate, bool(self.stage.GetPrototypes()))
+
+    def _take_records(self, roots: list[str]) -> dict[str, dict]:
+        """Remove what is at and below ``roots``, and return it by table."""
+        gone: dict[str, dict] = {"gprims": {}, "bodies": {}, "cameras": {}, "sites": {}}
+        for root in roots:
+            for path, record in self._records.take(root):
+                for key in record.keys:
+                    gone["gprims"][key] = gprim = self.gprims.pop(key)
+                    self._count_uses(gprim, -1)
+                self._count_types(record.types, -1)
+                self._cages -= record.cages
+                for target in record.depends:
+                    users = self._dependents[target]
+                    users.discard(path)
+                    if not users:
+                        self._dependents.pop(target)
+            for name, table in (("bodies", self.bodies), ("cameras", self.cameras), ("sites", self.sites)):
+                gone[name].update(table.take(root))
+            self.lights.take(root)
+        return gone
+
+    def _gather(self, walk: Walk) -> dict[str, dict]:
+        scale = self.metres_per_unit
+        bodies = gather.gather_bodies(walk, scale)
+        known = _Either(self.bodies, bodies)
+        cameras = gather.gather_cameras(walk, scale, known)
+        sites = gather.gather_sites(walk, scale, known)
+        self._found_by_owner = gather.gather_gprims(walk, scale, known, lambda drawn: self._material_finder(drawn, walk.diagnostics))
+        gprims = {key: gprim for found in self._found_by_owner.values() for key, gprim in found.items()}
+        return {"bodies": bodies, "cameras": cameras, "sites": sites, "gprims": gprims}
+
+    def _put_records(self, walk: Walk, found: dict[str, dict]) -> None:
+        depends: dict[str, list[str]] = {}
+        for target, owner in walk.depends:
+            depends.setdefault(owner, []).append(target)
+            _link(self._dependents, target, owner)
+        cages: Counter[str] = Counter()
+        for item in walk.drawn:
+            if item.mesh is not None and item.mesh.built is not None and item.mesh.scheme != "none":
+                cages[item.owner] += 1
+        told = walk.diagnostics.by_owner
+        by_owner = self._found_by_owner
+        for owner in dict.fromkeys([*walk.types, *told, *by_owner, *depends]):
+            record = PrimRecord(
+                walk.types.get(owner, ""),
+                tuple(by_owner.get(owner, ())),
+                tuple(told.get(owner, ())),
+                tuple(dict.fromkeys(depends.get(owner, ()))),
+                cages[owner],
+            )
+            self._records[owner] = record
+            self._count_types(record.types, 1)
+            self._cages += record.cages
+        for gprim in found["gprims"].values():
+            self._count_uses(gprim, 1)
+        self._found_by_owner = {}
+
+    def _count_types(self, types: str | dict[str, int], sign: int) -> None:
+        if isinstance(types, dict):
+            for name, count in types.items():
+                self._type_counts[name] += sign * count
+        elif types:
+            self._type_counts[types] += sign
+
+    def _count_uses(self, gprim: Gprim, sign: int) -> None:
+        for path in {gprim.material, *gprim.subset_materials} - {""}:
+            self._material_uses[path] += sign
+            if not self._material_uses[path]:
+                del self._material_uses[path]
+
+    # -- materials --------------------------------------------------------------------------------------------------------
+
+    def _material_finder(self, drawn: list[Drawn], told: OwnedDiagnostics) -> Callable[[Drawn], tuple[str, tuple[str, ...]]]:
+        """Bindings are computed once for each prim that has some, for all at once, and kept."""
+        askers: dict[str, None] = {}
+        for item in drawn:
+            askers.update(dict.fromkeys(asker for asker in _askers(item) if asker and asker not in self._bindings))
+        paths, log = list(askers), Diagnostics()
+        bound = bound_materials(self.stage, paths, self._material_purposes, log) if paths else []
+        said: dict[str, list[Diagnostic]] = {}
+        for item in log:
+            said.setdefault(item.path, []).append(item)
+        for asker, path in zip(paths, bound, strict=True):
+            self._bindings[asker] = path, tuple(said.get(asker, ()))
+        nothing = "", ()
+
+        def find(item: Drawn) -> tuple[str, tuple[str, ...]]:
+            found = [self._bindings.get(asker, nothing) for asker in _askers(item)]
+            for _, items in found:
+                if items:
+                    told.extend(items)
+            return found[0][0], tuple(path for path, _ in found[1:])
+
+        return find
+
+    def _update_materials(self, changes: dict[str, Material | None], dirty: bool) -> None:
+        """Read the materials that gprims use, those known already only when ``dirty``."""
+        for path in self.materials.keys() - self._material_uses.keys():
+            changes[path] = None
+            del self.materials[path]
+            self._material_told.pop(path, None)
+        for path in sorted(self._material_uses.keys() if dirty else self._material_uses.keys() - self.materials.keys()):
+            log = Diagnostics()
+            changes[path] = self.materials[path] = read_material(UsdShade.Material(self.stage.GetPrimAtPath(path)), path, self.time, log)
+            self._material_told[path] = tuple(log)
+
+
+def _link(links: PathMap[set[str]], target: str, user: str) -> None:
+    if target not in links:
+        links[target] = set()
+    links[target].add(user)
+
+
+def _compare(changes: dict, gone: dict, found: dict) -> None:
+    """Write into ``changes`` what was ``found``, and None for what is ``gone``."""
+    changes.update(dict.fromkeys(gone.keys() - found.keys()))
+    changes.update(found)
+
+
+class _Either:
+    """Membership in one of two."""
+
+    def __init__(self, a: object, b: object) -> None:
+        self._a, self._b = a, b
+
+    def __contains__(self, item: object) -> bool:
+        return item in self._a or item in self._b
+
+
+def _askers(item: Drawn) -> Iterator[str]:
+    """The prims whose bindings are the gprim's and its slots': itself where collections matter, else the nearest with bindings; "" none."""
+    yield item.path if item.state.collections else item.state.binder
+    for name, bound in item.slots:
+        yield f"{item.path}/{name}" if bound or item.state.collections else ""
+
+
+def _topmost(paths: set[str]) -> list[str]:
+    """``paths`` without those below others, sorted."""
+    if "/" in paths:
+        return ["/"]
+    kept: list[str] = []
+    for path in sorted(paths):
+        if not kept or not path.startswith(kept[-1] + "/"):
+            kept.append(path)
+    return kept
+
+
+def _up_axis(stage: Usd.Stage, diagnostics: Diagnostics) -> str:
+    axis = str(UsdGeom.GetStageUpAxis(stage))
+    if axis in ("Y", "Z"):
+        return axis
+    diagnostics.error("/", "up-axis", f"upAxis is '{axis}'; read as Y. Author Y or Z")
+    return "Y"
+
+
+def _note_unloaded(stage: Usd.Stage, root: str, told: OwnedDiagnostics) -> None:
+    loadable = stage.FindLoadable(Sdf.Path(root))
+    if not loadable:
+        return
+    loaded = set(stage.GetLoadSet())
+    for path in loadable:
+        if path not in loaded:
+            told.owner = str(path)
+            told.note(path, "unloaded", "its payload is not loaded; nothing below it is drawn")
+
+
+@contextmanager
+def quietly() -> Iterator[Callable[[], list]]:
+    """What pxr would print is kept, and given by the function. No looking for garbage meanwhile: reading makes many objects that all live
+    on, and looking through them costs as much as reading."""
+    delegate = UsdUtils.CoalescingDiagnosticDelegate()
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield delegate.TakeUncoalescedDiagnostics
+    finally:
+        del delegate
+        if collecting:
+            gc.enable()
+
+
+def read_stage(
+    stage: Usd.Stage,
+    time: Usd.TimeCode,
+    *,
+    purposes: Sequence[str] = ("default", "render"),
+    complexity: str = "low",
+    material_purposes: Sequence[str] = ("full", ""),
+    mask: Sequence[str] | Usd.StagePopulationMask | None = None,
+) -> StageColumns:
+    """Everything hdWarp draws of a stage at a time; see `StageReader`. Broken prims are skipped and named in the columns' diagnostics."""
+    reader = StageReader(stage, purposes=purposes, complexity=complexity, material_purposes=material_purposes, mask=mask)
+    reader.update(StageEdits(), time)
+    return reader.columns()
