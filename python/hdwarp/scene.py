@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import warp as wp
 
-from hdwarp.delegate.render_index import RenderIndex
+from hdwarp.delegate.render_delegate import RenderDelegate
 from hdwarp.errors import ArgumentError, Diagnostics, Error, NotSupported
+from hdwarp.launch import find_device
 from hdwarp.stage.columns import Camera, StageColumns
 from hdwarp.stage.open import open_stage, resolve_time
 from hdwarp.stage.spec import PURPOSES
 from hdwarp.stage.traverse import read_stage
 from hdwarp.state import State
-from hdwarp.tables.scene_tables import SceneTables
 
 if TYPE_CHECKING:
     from pxr import Usd
@@ -96,8 +96,7 @@ class Scene:
         self.complexity, self.strict = complexity, strict
         self._mask, self._material_purposes = mask, tuple(material_purposes)
         self.purposes = check_purposes(purposes)
-        self.index = RenderIndex()
-        self.tables = SceneTables(self.device)
+        self._make_delegate()
         self.columns: StageColumns | None = None
         self._default_camera: Camera | None = None
         self.time: float | None = None  # time code read at; None for the default time, or the earliest where no start is authored
@@ -186,7 +185,7 @@ class Scene:
         if self._default_camera is not None:
             columns = replace(columns, cameras=[*columns.cameras, self._default_camera])
         found = self.index.sync(columns)
-        done = self.tables.sync(self.index)
+        done = self.delegate.commit_resources(self.index)
         return SyncCounts(prims_read=prims_read, **asdict(found), **asdict(done))
 
     def frame_default_camera(self, image_aspect: float) -> str:
@@ -216,28 +215,18 @@ class Scene:
     def close(self) -> None:
         """Let go of the stage and all device memory. Closing twice is harmless."""
         self.stage = self.columns = None
-        self.index, self.tables = RenderIndex(), SceneTables(self.device)
+        self._make_delegate()
+
+    def _make_delegate(self) -> None:
+        """``delegate``: all renders of the scene go through it; its ``index`` and device ``tables``, empty so far."""
+        self.delegate = RenderDelegate(self.device)
+        self.index, self.tables = self.delegate.create_render_index(), self.delegate.tables
 
     def __enter__(self) -> Scene:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def find_device(device: str | wp.Device | None) -> wp.Device:
-    """Warp device of a name; None: the first CUDA device, else the CPU. Raises ArgumentError naming what exists."""
-    if isinstance(device, wp.Device):
-        return device
-    wp.init()
-    names = [str(item) for item in wp.get_devices()]
-    if device is None:
-        return wp.get_device("cuda:0" if "cuda:0" in names else "cpu")
-    if device == "cuda" and "cuda:0" in names:
-        device = "cuda:0"
-    if device not in names:
-        raise ArgumentError(f"device {device!r} does not exist here; devices: {', '.join(names)}")
-    return wp.get_device(device)
 
 
 def check_purposes(purposes: Sequence[str] | None) -> tuple[str, ...]:
