@@ -45,6 +45,21 @@ def test_the_same_views_and_buffers_allocate_nothing(world, allocations, samples
     assert [[buffer.array.ptr for buffer in buffers.values()] for buffers in sets] == addresses
 
 
+def test_a_sensors_update_allocates_nothing(sample_stages, device, allocations):
+    scene = hdwarp.Scene(str(sample_stages / "workcell.usda"), device=device)
+    sensor = hdwarp.SensorCamera(scene, cameras="*", resolution=(32, 24), samples=4)
+    state, out = scene.state(), sensor.allocate(AOVS)
+    for given in (state, None):
+        sensor.update(given, out)
+        allocations.clear()
+        sensor.update(given, out)
+        assert allocations == []
+        scene.delegate.set_render_setting("cull", True)  # sensors without settings of their own follow; settings are no reason to allocate
+        assert sensor.settings.cull
+        sensor.update(given, out)
+        assert allocations == []
+
+
 def test_a_clear_value_of_nan_is_the_same_each_time(world, allocations):
     views, buffers = world.delegate.create_views("/camera", (8, 6)), world.buffers("depth", size=(8, 6))
     render_pass = world.delegate.create_render_pass()
