@@ -10,10 +10,10 @@ import sys
 import types
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import hdwarp
-from hdwarp.aovs.registry import AOVS
 from hdwarp.delegate.render_settings import DESCRIPTORS
 from hdwarp.stage.shapes import SHAPE_TYPES
 
@@ -55,25 +55,23 @@ def test_plugin_and_schemas_are_found_without_importing_hdwarp(found):
 
 
 def test_supported_prim_types_are_told(found):
-    renderer = found["renderer"]
+    renderer, delegate = found["renderer"], hdwarp.RenderDelegate
     assert renderer["supportedRprimTypes"] == ["mesh", *(name.lower() for name in SHAPE_TYPES)]  # Hydra's names
-    assert renderer["supportedSprimTypes"] == ["camera", "material"]
-    assert renderer["supportedBprimTypes"] == ["renderBuffer"]
+    assert renderer["supportedRprimTypes"] == list(delegate.supported_rprim_types)
+    assert renderer["supportedSprimTypes"] == list(delegate.supported_sprim_types) == ["camera", "material"]
+    assert renderer["supportedBprimTypes"] == list(delegate.supported_bprim_types) == ["renderBuffer", "renderSettings"]
 
 
-FORMATS = {"float32": "Float32", "uint8": "UNorm8", "int32": "Int32"}
-
-
-def test_aovs_are_those_of_the_registry(found):
-    told = dict(found["renderer"]["aovs"])
+def test_aovs_are_those_of_the_delegate(found):
+    told, delegate = dict(found["renderer"]["aovs"]), hdwarp.RenderDelegate("cpu")
     assert told.pop("primvars:*")
     assert list(told) == sorted(told)  # Plug hands dictionaries on in sorted order
-    assert set(told) == {name for name, spec in AOVS.items() if not spec.later}
+    assert set(told) == set(delegate.aov_names)
     for name, description in told.items():
-        spec = AOVS[name]
-        width = "" if spec.components == 1 else f"Vec{spec.components}"
-        assert description["format"] == FORMATS[spec.numpy_dtype.name] + width, name
-        assert float(description["clear"]) == spec.clear, name
+        descriptor = delegate.default_aov_descriptor(name)
+        assert description["format"] == descriptor.format, name
+        assert description.get("multiSampled", False) == descriptor.multi_sampled, name
+        assert np.all(float(description["clear"]) == np.asarray(descriptor.clear_value)), name
         assert description["meaning"]
 
 

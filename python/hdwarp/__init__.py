@@ -13,6 +13,12 @@ from hdwarp.schema_registration import plugin_path, register
 
 if TYPE_CHECKING:
     from hdwarp import author, physics, sensors
+    from hdwarp.delegate.aov import AovBinding, AovDescriptor
+    from hdwarp.delegate.render_buffer import RenderBuffer
+    from hdwarp.delegate.render_delegate import RenderDelegate
+    from hdwarp.delegate.render_index import RenderIndex
+    from hdwarp.delegate.render_param import RenderParam
+    from hdwarp.delegate.render_pass import RenderPass
     from hdwarp.delegate.render_settings import RenderSettings
     from hdwarp.frame import Frame
     from hdwarp.later import SensorManager, authored_worlds, replicate
@@ -24,8 +30,15 @@ __version__ = "0.1.0"
 
 # Public name: the module that holds it, loaded at first use.
 _LAZY = {
+    "AovBinding": "hdwarp.delegate.aov",
+    "AovDescriptor": "hdwarp.delegate.aov",
     "Frame": "hdwarp.frame",
     "RayMode": "hdwarp.sensors.camera",
+    "RenderBuffer": "hdwarp.delegate.render_buffer",
+    "RenderDelegate": "hdwarp.delegate.render_delegate",
+    "RenderIndex": "hdwarp.delegate.render_index",
+    "RenderParam": "hdwarp.delegate.render_param",
+    "RenderPass": "hdwarp.delegate.render_pass",
     "RenderSettings": "hdwarp.delegate.render_settings",
     "Scene": "hdwarp.scene",
     "SensorCamera": "hdwarp.sensors.camera",
@@ -39,6 +52,8 @@ _LAZY = {
 }
 
 __all__ = [
+    "AovBinding",
+    "AovDescriptor",
     "ArgumentError",
     "Diagnostic",
     "Diagnostics",
@@ -47,6 +62,11 @@ __all__ = [
     "NotSupported",
     "OutputError",
     "RayMode",
+    "RenderBuffer",
+    "RenderDelegate",
+    "RenderIndex",
+    "RenderParam",
+    "RenderPass",
     "RenderSettings",
     "Scene",
     "SensorCamera",

@@ -1,4 +1,4 @@
-"""launch: how kernels are compiled and run: compiler options with their fallback, the persistent thread pool, strided launches."""
+"""launch: where and how kernels are compiled and run: devices, compiler options with their fallback, thread pool, strided launches."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from queue import SimpleQueue
 
 import warp as wp
+
+from hdwarp.errors import ArgumentError
 
 # Without -unroll-full-max-count=1 every 16-lane loop is unrolled before LLVM's loop vectoriser sees it, and stays scalar: 3x.
 _FLAGS = " ".join(
@@ -32,6 +34,21 @@ GRAIN = 64  # jobs below which waking another thread is not worth it, unless the
 _compile_lock = threading.Lock()
 _announced = False
 _ready: weakref.WeakKeyDictionary[wp.Kernel, set[str]] = weakref.WeakKeyDictionary()
+
+
+def find_device(device: str | wp.Device | None) -> wp.Device:
+    """Warp device of a name; None: the first CUDA device, else the CPU. Raises ArgumentError naming what exists."""
+    if isinstance(device, wp.Device):
+        return device
+    wp.init()
+    names = [str(item) for item in wp.get_devices()]
+    if device is None:
+        return wp.get_device("cuda:0" if "cuda:0" in names else "cpu")
+    if device == "cuda" and "cuda:0" in names:
+        device = "cuda:0"
+    if device not in names:
+        raise ArgumentError(f"device {device!r} does not exist here; devices: {', '.join(names)}")
+    return wp.get_device(device)
 
 
 def launch(

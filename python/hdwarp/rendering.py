@@ -1,4 +1,4 @@
-"""rendering: `hdwarp.render`: a stage, a camera, one Frame. The same RenderIndex and RenderPass as everything else."""
+"""rendering: `hdwarp.render`: a stage, a camera, one Frame. The same RenderDelegate and RenderPass as everything else."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import warp as wp
 
 from hdwarp.aovs.registry import aov_spec, primvar_name
 from hdwarp.batch.shots import Shot, ShotVar, note_camera, plan_shot
-from hdwarp.delegate.render_pass import RenderPass, array_type
 from hdwarp.delegate.render_settings import RenderSettings
 from hdwarp.errors import ArgumentError, Diagnostics, Error, NotSupported, StageError
 from hdwarp.frame import Frame
@@ -20,7 +19,6 @@ from hdwarp.stage.open import open_stage, resolve_time
 from hdwarp.tables.scene_tables import SceneTables
 from hdwarp.views import orthographic, pinhole
 from hdwarp.views.conform import shown_pixel_aspect
-from hdwarp.views.rows import View, ViewTable
 
 if TYPE_CHECKING:
     from pxr import Usd
@@ -74,7 +72,7 @@ def render(
         diagnostics.raise_errors()
     read = {"purposes": shot.purposes, "material_purposes": shot.material_purposes, "complexity": complexity}
     scene = Scene(stage, device=device, time=time, strict=strict, **read)
-    how = settings if isinstance(settings, RenderSettings) else RenderSettings()
+    how = settings if isinstance(settings, RenderSettings) else None
     return render_shot(scene, shot, samples=samples, settings=how, clear=clear, diagnostics=diagnostics)
 
 
@@ -87,23 +85,23 @@ def render_shot(
     clear: Mapping[str, object] | None = None,
     diagnostics: Diagnostics | None = None,
 ) -> Frame:
-    """One shot of an open scene. ``diagnostics``: what planning found; the scene's own are added."""
+    """One shot of an open scene. ``settings``: None: its delegate's. ``diagnostics``: what planning found; the scene's own are added."""
     if clear is not None and not isinstance(clear, Mapping):
         raise ArgumentError(f"clear={clear!r}: expected a dictionary of AOV name -> value")
     frame, shot, row = _frame_without_planes(scene, shot, dict(clear or {}), diagnostics if diagnostics is not None else Diagnostics())
-    tables, image = scene.tables, shot.image
-    shape = (1, image.height, image.width)
-    types = {name: array_type(tables, name) for name in shot.aovs}
+    delegate, image = scene.delegate, shot.image
+    descriptors = {name: delegate.default_aov_descriptor(name) for name in shot.aovs}
     try:
-        views = ViewTable([View(row, 0, image)], scene_unit=1.0 / frame.metres_per_unit, radial=False, device=scene.device)
-        arrays = {name: wp.empty(shape, dtype=dtype, device=scene.device) for name, dtype in types.items()}
-        RenderPass(tables, views, shot.aovs, samples=samples, settings=settings).execute(scene.state().body_q, arrays, clear=clear)
-        frame.arrays.update({name: array.numpy()[0].copy() for name, array in arrays.items()})
+        views = delegate.create_views(row, image, scene_unit=1.0 / frame.metres_per_unit)
+        buffers = {name: delegate.create_render_buffer(name, image.width, image.height) for name in shot.aovs}
+        delegate.create_render_pass(samples=samples, settings=settings).execute(views, buffers, clear=clear)
+        # The frame takes the memory over on the CPU: nobody else knows these buffers.
+        frame.arrays.update({name: buffer.array.numpy()[0] for name, buffer in buffers.items()})
     except (MemoryError, RuntimeError) as error:
         if isinstance(error, RuntimeError) and "allocate" not in str(error):
             raise
-        size = sum(wp.types.type_size_in_bytes(dtype) for dtype in types.values()) * image.width * image.height
-        message = f"{len(types)} planes of {image.width}x{image.height} need {size:,} bytes and there is not enough memory"
+        size = sum(wp.types.type_size_in_bytes(descriptor.dtype) for descriptor in descriptors.values()) * image.width * image.height
+        message = f"{len(descriptors)} planes of {image.width}x{image.height} need {size:,} bytes and there is not enough memory"
         raise Error(f"{message}; lower the resolution, or render fewer planes at a time") from None
     return frame
 

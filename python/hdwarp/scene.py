@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 import warp as wp
 
-from hdwarp.delegate.render_index import IndexCounts, RenderIndex
+from hdwarp.delegate.render_delegate import RenderDelegate
+from hdwarp.delegate.render_index import IndexCounts
 from hdwarp.errors import ArgumentError, Diagnostics, Error, NotSupported, raise_errors
+from hdwarp.launch import find_device
 from hdwarp.stage.changes import ChangeListener
 from hdwarp.stage.columns import Site
 from hdwarp.stage.open import open_stage, resolve_time
 from hdwarp.stage.reader import StageReader
 from hdwarp.stage.spec import PURPOSES
 from hdwarp.state import State
-from hdwarp.tables.scene_tables import SceneTables
 
 if TYPE_CHECKING:
     from pxr import Usd
@@ -99,8 +100,7 @@ class Scene:
         self.stage: Usd.Stage | None = open_stage(stage_or_path, mask=mask, diagnostics=self._opening)
         self.complexity, self.strict = complexity, strict
         self.purposes = check_purposes(purposes)
-        self.index = RenderIndex()
-        self.tables = SceneTables(self.device)
+        self._make_delegate()
         self._reader: StageReader | None = StageReader(
             self.stage, purposes=self.purposes, complexity=complexity, material_purposes=material_purposes, mask=mask
         )
@@ -192,7 +192,7 @@ class Scene:
         if changes.complete and DEFAULT_CAMERA in self.index.camera_rows:
             changes.cameras[DEFAULT_CAMERA] = self.index.cameras[self.index.camera_rows[DEFAULT_CAMERA]]
         found = self.index.apply(changes) if changes else IndexCounts()
-        return SyncCounts(prims_read=visited, **asdict(found), **asdict(self.tables.sync(self.index)))
+        return SyncCounts(prims_read=visited, **asdict(found), **asdict(self.delegate.commit_resources(self.index)))
 
     def frame_default_camera(self, image_aspect: float) -> str:
         """Add (or reframe) a camera that sees everything drawn, for an image of ``image_aspect``; its label."""
@@ -200,7 +200,7 @@ class Scene:
 
         camera = default_camera(self.reader.columns(), image_aspect)
         self.index.insert(replace(camera, path=DEFAULT_CAMERA))
-        self.tables.sync(self.index)
+        self.delegate.commit_resources(self.index)
         return DEFAULT_CAMERA
 
     def state(self) -> State:
@@ -223,28 +223,18 @@ class Scene:
         """Let go of the stage and all device memory. Closing twice is harmless."""
         self._listener.stop()
         self.stage = self._reader = None
-        self.index, self.tables = RenderIndex(), SceneTables(self.device)
+        self._make_delegate()
+
+    def _make_delegate(self) -> None:
+        """``delegate``: all renders of the scene go through it; its ``index`` and device ``tables``, empty so far."""
+        self.delegate = RenderDelegate(self.device)
+        self.index, self.tables = self.delegate.create_render_index(), self.delegate.tables
 
     def __enter__(self) -> Scene:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def find_device(device: str | wp.Device | None) -> wp.Device:
-    """Warp device of a name; None: the first CUDA device, else the CPU. Raises ArgumentError naming what exists."""
-    if isinstance(device, wp.Device):
-        return device
-    wp.init()
-    names = [str(item) for item in wp.get_devices()]
-    if device is None:
-        return wp.get_device("cuda:0" if "cuda:0" in names else "cpu")
-    if device == "cuda" and "cuda:0" in names:
-        device = "cuda:0"
-    if device not in names:
-        raise ArgumentError(f"device {device!r} does not exist here; devices: {', '.join(names)}")
-    return wp.get_device(device)
 
 
 def check_purposes(purposes: Sequence[str] | None) -> tuple[str, ...]:

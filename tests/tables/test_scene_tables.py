@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 import warp as wp
 
+from hdwarp.delegate.aov import array_type
 from hdwarp.delegate.render_index import RenderIndex
-from hdwarp.delegate.render_pass import RenderPass, array_type
+from hdwarp.delegate.render_param import RenderParam
+from hdwarp.delegate.render_pass import RenderPass
 from hdwarp.errors import ArgumentError
 from hdwarp.stage.columns import Body, Camera, GeometryKind, Gprim, MeshGeometry, StageColumns
 from hdwarp.tables.meshes import mesh_centre, mesh_scale
@@ -48,7 +50,7 @@ def render(columns: StageColumns, device, aovs=("distance_to_image_plane", "prim
         body_q = wp.array(tables.bodies.pose.reshape(-1, 7), dtype=wp.transformf, device=device)
     views = ViewTable([View(0, 0, image_spec(size))], scene_unit=1.0, radial=False, device=tables.device)
     out = {name: wp.zeros((1, size[1], size[0]), dtype=array_type(tables, name), device=device) for name in aovs}
-    RenderPass(tables, views, aovs).execute(body_q, out)
+    RenderPass(RenderParam(tables)).execute(views, out, body_q=body_q)
     return {name: array.numpy()[0] for name, array in out.items()}, counts
 
 

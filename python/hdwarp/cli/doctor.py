@@ -27,7 +27,7 @@ def doctor(
 
     import hdwarp
     from hdwarp import launch
-    from hdwarp.scene import find_device
+    from hdwarp.launch import find_device
 
     launch.on_compile = lambda name: say("compiling kernels; this happens on the first run only")
     names = [str(item) for item in wp.get_devices()] if device is None else [str(find_device(device))]

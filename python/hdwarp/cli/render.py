@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from hdwarp.cli.frames import parse_frames, parse_resolution
+from hdwarp.delegate.render_settings import setting_help
 from hdwarp.delegate.sampling import sample_grid
 from hdwarp.errors import ArgumentError, NotSupported
 
@@ -71,7 +72,7 @@ def render(
     mask: Annotated[str | None, typer.Option("--mask", help="Load only these prims and what they need, separated by commas.")] = None,
     session_layer: Annotated[str | None, typer.Option("--session-layer", "--sessionLayer", help="A layer over the stage.")] = None,
     device: Annotated[str | None, typer.Option("--device", help="cpu or cuda:0; the first CUDA device by default.")] = None,
-    cull: Annotated[bool, typer.Option("--cull", help="Look through back faces of prims that are not doubleSided.")] = False,
+    cull: Annotated[bool, typer.Option("--cull", help=setting_help("cull"))] = False,
     color_correction: Annotated[
         str, typer.Option("--color-correction", "--colorCorrectionMode", "-color", help="sRGB (for 8-bit files) or disabled.")
     ] = "sRGB",

@@ -14,7 +14,8 @@ from hdwarp.cli.interrupts import Interrupts
 from hdwarp.cli.render import Request
 from hdwarp.delegate.render_settings import RenderSettings
 from hdwarp.errors import Diagnostics, Error, Severity
-from hdwarp.scene import check_purposes, find_device
+from hdwarp.launch import find_device
+from hdwarp.scene import check_purposes
 from hdwarp.stage.open import default_time, open_stage
 from hdwarp.stage.render_spec import find_render_prims
 from hdwarp.writeback.layer import check_layer_target, write_results

@@ -2,86 +2,113 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Mapping
 
+import numpy as np
 import warp as wp
 
-from hdwarp.aovs.registry import aov_spec, primvar_name
-from hdwarp.aovs.resolve import ColourSamples, ResolvePlan, primvars_needed
+from hdwarp.delegate.aov import AovBindings, Target, bound_targets
+from hdwarp.delegate.progress import moved_rows, what_is_seen
+from hdwarp.delegate.render_param import RenderParam
+from hdwarp.delegate.render_plan import RenderPlan, ViewRecord
 from hdwarp.delegate.render_settings import RenderSettings
 from hdwarp.delegate.sampling import sample_grid
-from hdwarp.errors import ArgumentError
-from hdwarp.shade.cutout import MAX_LAYERS, mark_cutouts
+from hdwarp.errors import ArgumentError, Error
 from hdwarp.tables.scene_tables import SceneTables
-from hdwarp.tables.structs import Peel, Visibility
-from hdwarp.trace import SceneKinds, trace
 from hdwarp.views.rows import ViewTable
 
-_WIDTHS = {"normals": 3, "displayColor": 3}  # primvars that shading reads; all others are as wide as authored
-_AVERAGED = ("color", "rgba8")  # planes that average samples; all others are those of the pixel's centre
+MOST_PLANS = 4  # kept at a time: enough for buffers in turns; more would only hold memory
+_CENTRE = (0.0, 0.0)
 
 
 class RenderPass:
-    """Renders the views of a `ViewTable` into buffers. Made for one set of planes; `execute` allocates nothing after its first call
-    with the same buffers."""
+    """Renders any views into any buffers: `execute`. It keeps what it made for the last few (views, buffers, clear values), so that calls
+    with the same ones allocate nothing, wait for nothing and can be captured in a CUDA graph (progressive calls do wait).
 
-    def __init__(
-        self,
-        tables: SceneTables,
-        views: ViewTable,
-        aovs: Sequence[str],
-        *,
-        samples: int = 1,
-        settings: RenderSettings | None = None,
-    ) -> None:
-        """``aovs``: planes to fill. ``samples``: a square number. Raises ArgumentError, NotSupported for what cannot be rendered."""
-        self.tables, self.views = tables, views
-        self.aovs = tuple(aovs)
-        self.settings = settings if settings is not None else RenderSettings()
+    `RenderDelegate.create_render_pass` makes one.
+    """
+
+    def __init__(self, param: RenderParam, *, samples: int = 1, settings: RenderSettings | None = None) -> None:
+        """``samples``: samples a pixel of planes that average, a square number. ``settings``: None: those of the delegate, as they are at
+        each call. Raises ArgumentError for a number of samples that is no square."""
+        if settings is not None and not isinstance(settings, RenderSettings):
+            raise ArgumentError(f"settings={settings!r}: expected hdwarp.RenderSettings(...)")
+        self.param = param
+        self._settings = settings
         self._grid = sample_grid(samples)
-        for name in self.aovs:
-            aov_spec(name)
-        size, device = max(views.record_size, 1), tables.device
-        self._record = Visibility()
-        self._record.slot = wp.empty(size, dtype=wp.int32, device=device)
-        self._record.instance = wp.empty(size, dtype=wp.int32, device=device)
-        self._record.key = wp.empty(size, dtype=wp.float32, device=device)
-        self._peel: Peel | None = None
-        if tables.has_cutouts:
-            self._peel = Peel()
-            self._peel.pixels = wp.zeros(size, dtype=wp.int32, device=device)
-            self._peel.tiles = wp.zeros(max(views.tile_count, 1), dtype=wp.int32, device=device)
-        self._version = tables.version
-        self._kinds = SceneKinds(mesh=tables.has_meshes, shapes=tables.has_shapes)
-        self._affine = any(tables.cameras.records[view.camera].projection == "orthographic" for view in views.views)
-        self._bound: tuple | None = None  # buffers and clear values the plans were made for
+        self._plans: OrderedDict[Hashable, RenderPlan] = OrderedDict()  # the last used last
+        self._layout_version = -1
+        self._moved: tuple[int, np.ndarray] = (-1, np.zeros(0, np.int64))  # (scene version, rows that bodies carry)
+        self._stage_poses: tuple[int, wp.array | None] = (-1, None)
+        self._converged = False
 
     @property
-    def is_stale(self) -> bool:
-        """True when the tables have changed since the pass was made: make a new one."""
-        return self.tables.version != self._version
+    def samples(self) -> int:
+        """Samples a pixel of planes that average."""
+        return len(self._grid)
+
+    @property
+    def settings(self) -> RenderSettings:
+        """The pass's own settings, or the delegate's."""
+        return self.param.settings if self._settings is None else self._settings
+
+    @property
+    def is_converged(self) -> bool:
+        """Whether the last `execute` left a finished picture: always, unless it was progressive."""
+        return self._converged
+
+    def restart(self) -> None:
+        """Progressive pictures begin anew at the next call: for changes that `execute` cannot see."""
+        for plan in self._plans.values():
+            plan.progress.restart()
 
     def execute(
         self,
-        body_q: wp.array,
-        aov_bindings: Mapping[str, wp.array],
+        views: ViewTable,
+        aov_bindings: AovBindings,
         *,
+        body_q: wp.array | None = None,
         clear: Mapping[str, object] | None = None,
         clip: wp.array | None = None,
         camera_transforms: wp.array | None = None,
         view_mask: wp.array | None = None,
         world_mask: wp.array | None = None,
+        progressive: bool = False,
     ) -> None:
-        """Fill ``aov_bindings`` (AOV name -> contiguous (view, H, W) array). ``body_q``: poses that carry cameras; instances are posed
-        by `SceneTables.pose` before. ``clip``: (1,) vec2f near and far [m] for all views."""
-        if self.views.count == 0:
-            return
-        self._bind(aov_bindings, dict(clear or {}))
+        """Fill the bound buffers.
 
-        def look(shift: tuple[float, float]) -> None:
-            self.views.update(
-                self.tables.cameras.columns,
-                self.tables.world_columns,
+        ``aov_bindings``: AOV name -> RenderBuffer or contiguous wp.array (view, H, W) of the AOV's pixel type; or a list of AovBinding.
+        ``body_q``: (bodies,) transformf, poses of the bodies that carry cameras; None: as on the stage (what bodies draw is posed by
+        `SceneTables.pose` before). ``clear``: AOV name -> value of pixels that see nothing. ``clip``: (1,) vec2f near and far [m] for all
+        views. ``camera_transforms``: (view,) transformf, poses in the world's frame for this call. ``view_mask`` (view,) and
+        ``world_mask`` (world,) bool: views that are off keep their pixels.
+
+        ``progressive``: add one sample a pixel, for `is_converged` to tell whether that was the last; planes that do not average are done
+        at the first call. After k calls averaging planes hold the mean of k samples, after the last the same bits as without
+        ``progressive``; further calls do nothing. It starts over when the scene, the settings, the views (poses, lenses, clip ranges,
+        masks) or the poses of bodies have changed, with other buffers or clear values, and after `restart`. What others write into the
+        buffers meanwhile is not seen.
+
+        Raises ArgumentError for arrays of another shape, type or device, Error for buffers without memory and for views made before
+        cameras came or went, NotSupported for planes that later versions have.
+        """
+        targets, values = bound_targets(aov_bindings, clear)
+        if views.count == 0 or not targets:
+            self._converged = True
+            return
+        if views.cameras_version not in (None, self.param.cameras_version):
+            raise Error("cameras were added to the scene or removed since these views were made; make them anew")
+        check_inputs(
+            self.param.tables, views, body_q=body_q, camera_transforms=camera_transforms, view_mask=view_mask, world_mask=world_mask
+        )
+        plan = self._plan(views, targets, values)
+        body_q = self._poses_of_stage() if body_q is None else body_q
+
+        def place(shift: tuple[float, float]) -> None:
+            views.update(
+                self.param.tables.cameras.columns,
+                self.param.tables.world_columns,
                 body_q,
                 camera_transforms=camera_transforms,
                 view_mask=view_mask,
@@ -89,103 +116,123 @@ class RenderPass:
                 clip=clip,
                 shift=shift,
             )
-            self._trace()
 
-        centre = (0.0, 0.0)
-        if self._truth is not None:
-            look(centre)
-            self._truth.update()
-        for i, shift in enumerate(self._grid if self._colour is not None else ()):
-            if shift != centre or self._truth is None:
-                look(shift)
-            self._colour.update()
-            self._samples.add(first=i == 0)
-        if self._samples is not None:
-            self._samples.finish(len(self._grid))
-
-    def _trace(self) -> None:
-        """What every pixel sees: the first surface that is not cut away there."""
-        self._trace_layer(None)
-        if self._peel is None:
+        if progressive and (self.param.is_paused or self.param.is_stopped):
             return
-        tables, device = self.tables, self.tables.device
-        columns = tables.meshes.columns, tables.instances.columns(), tables.materials.columns
-        for layer in range(MAX_LAYERS):
-            views = self.views.rows, self.views.count, self.views.tile_count
-            mark_cutouts(*views, *columns, self._record, self._peel, layer=layer, device=device)
-            if device.is_cpu and not self._peel.tiles.numpy().any():
-                break  # elsewhere looking would mean waiting; layers without marks are quick
-            self._trace_layer(self._peel)
+        for other in self._plans.values():
+            if other is plan and progressive:
+                continue
+            if other.addresses & plan.addresses:  # what it has begun is about to be written over
+                other.progress.restart()
+        done = self._add_sample(plan, place) if progressive else self._render(plan, place, 0, plan.sample_count)
+        self._converged = done == plan.sample_count
+        self.param.completed_samples, self.param.sample_count = done, plan.sample_count
+        for target in targets.values():
+            if target.buffer is not None:
+                target.buffer.set_converged(self._converged or not target.averaged)
 
-    def _trace_layer(self, peel: Peel | None) -> None:
-        trace(
-            self.views.rows,
-            self.views.count,
-            self.views.tile_count,
-            self.tables.meshes.columns,
-            self.tables.instances.columns(cull=self.settings.cull),
-            self.tables.top_level,
-            self._record,
-            kinds=self._kinds,
-            affine=self._affine,
-            planes=self.views.planes,
-            peel=peel,
-            device=self.tables.device,
+    def _render(self, plan: RenderPlan, place: Callable[[tuple[float, float]], None], begin: int, end: int) -> int:
+        """Samples ``begin`` to ``end`` - 1 of a picture; with the first one the planes that do not average. Returns ``end``."""
+        settings = self.settings
+
+        def look(shift: tuple[float, float]) -> None:
+            place(shift)
+            plan.record.trace(settings)
+
+        if begin == 0 and plan.truth is not None:
+            look(_CENTRE)
+            plan.truth.update()
+        if plan.samples is not None:
+            for i in range(begin, end):
+                if i > 0 or self._grid[0] != _CENTRE or plan.truth is None:
+                    look(self._grid[i])
+                plan.colour.update()
+                plan.samples.add(first=i == 0)
+            plan.samples.finish(end)
+        return end
+
+    def _add_sample(self, plan: RenderPlan, place: Callable[[tuple[float, float]], None]) -> int:
+        """One more sample of the picture that the plan has begun, or the first of a new one. Returns how many it has."""
+        place(_CENTRE)
+        param, progress = self.param, plan.progress
+        picture = (
+            param.scene_version,
+            param.restart_count,
+            self.settings,
+            what_is_seen(plan.record.views, param.tables, self._moved_rows()),
         )
+        progress.follow(picture)
+        count = progress.count
+        if count < plan.sample_count:
+            count = self._render(plan, place, count, count + 1)
+        progress.done(picture, count)
+        return count
 
-    def _bind(self, bindings: Mapping[str, wp.array], clear: dict[str, object]) -> None:
-        """Plans for these buffers; kept until other buffers or clear values come."""
-        key = (tuple((name, array.ptr) for name, array in bindings.items()), repr(sorted(clear.items())))
-        if key == self._bound:
-            return
-        missing = [name for name in self.aovs if name not in bindings]
-        if missing:
-            raise ArgumentError(f"no buffer is bound for {', '.join(missing)}")
-        self._truth = self._colour = self._samples = None
-        averaged = {name: bindings[name] for name in self.aovs if name in _AVERAGED} if len(self._grid) > 1 else {}
-        direct = {name: bindings[name] for name in self.aovs if name not in averaged}
-        if direct:
-            self._truth = self._plan(direct, clear)
-        if averaged:
-            self._samples = ColourSamples(
-                self.views.rows,
-                self.views.count,
-                self.views.width,
-                self.views.height,
-                averaged,
-                clear={name: value for name, value in clear.items() if name in averaged},
-                device=self.tables.device,
-            )
-            colour_clear = {"color": clear["color"]} if "color" in clear else {}
-            self._colour = self._plan({"color": self._samples.sample}, colour_clear)
-        self._bound = key
+    def _plan(self, views: ViewTable, targets: dict[str, Target], clear: dict[str, object]) -> RenderPlan:
+        """The plan for these views, buffers and clear values: one that is kept, or a new one."""
+        param = self.param
+        if param.layout_version != self._layout_version:
+            self._plans.clear()
+            self._layout_version = param.layout_version
+        buffers = tuple((name, t.array.ptr, t.array.shape, t.array.dtype, t.averaged) for name, t in targets.items())
+        # Values as text: NaN equals itself there.
+        key = (id(views), buffers, tuple((name, repr(np.asarray(value).tolist())) for name, value in sorted(clear.items())))
+        plan = self._plans.pop(key, None)
+        if plan is None:
+            self._check_targets(views, targets)
+            record = next((kept.record for kept in self._plans.values() if kept.record.views is views), None)
+            record = ViewRecord(views, param.tables) if record is None else record
+            plan = RenderPlan(record, targets, clear, len(self._grid))
+            while len(self._plans) >= MOST_PLANS:
+                self._plans.popitem(last=False)
+        self._plans[key] = plan
+        plan.record.refresh(param.scene_version)
+        return plan
 
-    def _plan(self, outputs: dict[str, wp.array], clear: dict[str, object]) -> ResolvePlan:
-        tables = self.tables
-        primvars = {name: tables.primvar(name, _WIDTHS.get(name)) for name in primvars_needed(tuple(outputs))}
-        return ResolvePlan(
-            self.views.rows,
-            self.views.count,
-            self.views.width,
-            self.views.height,
-            tables.meshes.columns,
-            tables.instances.columns(),
-            tables.materials.columns,
-            primvars,
-            self._record,
-            outputs,
-            clear={name: value for name, value in clear.items() if name in outputs},
-            device=tables.device,
-        )
+    def _check_targets(self, views: ViewTable, targets: dict[str, Target]) -> None:
+        """Every buffer has the pixels of all views: kernels write without looking."""
+        shape = (views.count, views.height, views.width)
+        for name, target in targets.items():
+            array = target.array
+            if array.device != self.param.device:
+                raise ArgumentError(f"{name} is bound to an array on {array.device}; the scene is on {self.param.device}")
+            if not array.is_contiguous:
+                raise ArgumentError(f"{name} is bound to an array that is not contiguous")
+            if array.shape[:3] != shape and not (views.count == 1 and array.shape[:2] == shape[1:]):
+                raise ArgumentError(f"{name} is bound to an array of shape {array.shape}; the views need {shape} (view, H, W)")
+
+    def _moved_rows(self) -> np.ndarray:
+        if self._moved[0] != self.param.scene_version:
+            self._moved = (self.param.scene_version, moved_rows(self.param.tables))
+        return self._moved[1]
+
+    def _poses_of_stage(self) -> wp.array:
+        """(bodies,) transformf as on the stage, made once a change of the scene."""
+        if self._stage_poses[0] != self.param.scene_version:
+            pose, device = self.param.tables.bodies.pose, self.param.device
+            poses = wp.array(pose, dtype=wp.transformf, device=device) if len(pose) else wp.zeros(0, wp.transformf, device=device)
+            self._stage_poses = (self.param.scene_version, poses)
+        return self._stage_poses[1]
 
 
-def array_type(tables: SceneTables, aov: str) -> type:
-    """Warp type of one pixel of an AOV; a primvar's width is the scene's. Raises ArgumentError for a primvar that no prim has."""
-    name = primvar_name(aov)
-    if name is None:
-        return aov_spec(aov).dtype
-    known = tables.primvar_names()
-    if name not in known:
-        have = ", ".join(known) or "none"
-        raise ArgumentError(f"no drawn prim has a primvar {name!r} of one to four numbers; such primvars of the scene: {have}")
-    return aov_spec(aov, components=tables.primvar(name, _WIDTHS.get(name)).width).dtype
+def check_inputs(
+    tables: SceneTables,
+    views: ViewTable,
+    *,
+    body_q: wp.array | None = None,
+    camera_transforms: wp.array | None = None,
+    view_mask: wp.array | None = None,
+    world_mask: wp.array | None = None,
+) -> None:
+    """Raise ArgumentError for arrays that kernels would read beyond their end, or take for something else."""
+    for name, array, count, dtype in (
+        ("body_q", body_q, len(tables.bodies), wp.transformf),
+        ("camera_transforms", camera_transforms, views.count, wp.transformf),
+        ("view_mask", view_mask, views.count, wp.bool),
+        ("world_mask", world_mask, tables.worlds.count, wp.bool),
+    ):
+        if array is None:
+            continue
+        if not isinstance(array, wp.array) or array.shape != (count,) or array.dtype is not dtype or array.device != tables.device:
+            given = f"{array.dtype.__name__} {array.shape} on {array.device}" if isinstance(array, wp.array) else type(array).__name__
+            raise ArgumentError(f"{name}: {given}; expected wp.array[{dtype.__name__}] of shape ({count},) on {tables.device}")

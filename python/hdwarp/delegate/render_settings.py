@@ -44,3 +44,18 @@ DESCRIPTORS = (
     SettingDescriptor("shadows", "Shadows", False, "cast shadows (not supported yet)"),
     SettingDescriptor("cull", "Cull back faces", False, "look through back faces of prims that are not doubleSided"),
 )
+
+
+def setting_help(key: str) -> str:
+    """A setting's help as a sentence: for `--help`."""
+    text = next(setting.help for setting in DESCRIPTORS if setting.key == key)
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def settings_table() -> list[str]:
+    """The settings as lines of a Markdown table: for the README."""
+    lines = ["| setting | default | meaning |", "|---|---|---|"]
+    for setting in DESCRIPTORS:
+        help_text = setting.help.replace("|", "\\|")
+        lines.append(f"| `{setting.key}` | `{setting.default!r}` | {help_text} |")
+    return lines

@@ -9,15 +9,14 @@ from enum import IntEnum
 import warp as wp
 
 from hdwarp.aovs.registry import aov_spec
-from hdwarp.delegate.render_pass import RenderPass, array_type
+from hdwarp.delegate.aov import array_type
+from hdwarp.delegate.render_pass import check_inputs
 from hdwarp.delegate.render_settings import RenderSettings
-from hdwarp.delegate.sampling import sample_grid
 from hdwarp.errors import ArgumentError, Error, NotSupported
 from hdwarp.scene import Scene
 from hdwarp.stage.render_spec import find_render_prims, made_up_product, product_for_camera
 from hdwarp.state import State
 from hdwarp.views.conform import image_spec
-from hdwarp.views.rows import View, ViewTable
 
 _LARGEST_IMAGES = 4 << 30  # bytes; larger needs smaller images or fewer views
 
@@ -58,7 +57,7 @@ class SensorCamera:
 
         ``resolution``: (width, height); None: that of the first product that targets the first camera, else 1280x720 with a diagnostic.
         ``samples``: samples a pixel for colour, a square number. ``clipping_range`` [m] replaces the cameras' own; ``clip``: "planar" or
-        "radial". ``settings``: RenderSettings. ``clear``: AOV name -> value of pixels that see nothing.
+        "radial". ``settings``: RenderSettings; None: those of ``scene.delegate``. ``clear``: AOV name -> value of pixels that see nothing.
 
         Raises ArgumentError for patterns that match nothing and bad values, NotSupported for what later versions do.
         """
@@ -80,10 +79,9 @@ class SensorCamera:
         if clip not in (None, "planar", "radial"):
             raise ArgumentError(f"clip={clip!r}: expected 'planar' or 'radial'")
         self.scene = scene
-        self.settings = settings if settings is not None else RenderSettings()
+        self._pass = scene.delegate.create_render_pass(samples=samples, settings=settings)
         self._selection, self._resolution, self._radial = cameras, resolution, clip == "radial"
-        sample_grid(samples)
-        self._samples, self._clear = samples, dict(clear or {})
+        self._clear = dict(clear or {})
         self._clip = clip_array(clipping_range, scene.device)
         self.rebind()
 
@@ -94,10 +92,7 @@ class SensorCamera:
             raise Error("the scene is closed; open a new Scene, and a sensor on it")
         rows = scene.cameras.select(self._selection)
         image = self._image(scene.cameras.label[rows[0]])
-        views = [View(row, 0, image) for row in rows]
-        self.views = ViewTable(views, scene_unit=1.0 / scene.metres_per_unit, radial=self._radial, device=scene.device)
-        self._camera_version = scene.cameras.version
-        self._pass: RenderPass | None = None
+        self.views = scene.delegate.create_views(rows, image, scene_unit=1.0 / scene.metres_per_unit, radial=self._radial)
         self.view_camera = wp.array(rows, dtype=wp.int32, device=scene.device)
         self.view_world = wp.zeros(len(rows), dtype=wp.int32, device=scene.device)
 
@@ -113,6 +108,10 @@ class SensorCamera:
                 diagnostics.note(camera, "default-resolution", message)
         size = self._resolution if self._resolution is not None else product.resolution
         return image_spec(size, product.pixel_aspect_ratio, product.aspect_ratio_conform_policy)
+
+    @property
+    def settings(self) -> RenderSettings:
+        return self._pass.settings
 
     @property
     def view_count(self) -> int:
@@ -175,28 +174,27 @@ class SensorCamera:
         scene = self.scene
         if scene.stage is None:
             raise Error("the scene is closed; open a new Scene, and a sensor on it")
-        if scene.cameras.version != self._camera_version:
+        if scene.cameras.version != self.views.cameras_version:
             raise Error("cameras were added to the scene or removed since this sensor was bound; call rebind()")
-        self._check(out, view_mask, world_mask, camera_transforms)
+        self._check(out)
+        masks = {"view_mask": view_mask, "world_mask": world_mask}
+        body_q = None if state is None else state.body_q
+        check_inputs(scene.tables, self.views, body_q=body_q, camera_transforms=camera_transforms, **masks)
         if state is None:
             scene.tables.unpose()
-            state = scene.state()
         elif pose:
             scene.tables.pose(state.body_q)
-        names = tuple(out)
-        if self._pass is None or self._pass.is_stale or self._pass.aovs != names:
-            self._pass = RenderPass(scene.tables, self.views, names, samples=self._samples, settings=self.settings)
         self._pass.execute(
-            state.body_q,
+            self.views,
             out,
+            body_q=body_q,
             clear={**self._clear, **(clear or {})},
             clip=self._clip,
             camera_transforms=camera_transforms,
-            view_mask=view_mask,
-            world_mask=world_mask,
+            **masks,
         )
 
-    def _check(self, out: Mapping[str, wp.array], view_mask, world_mask, camera_transforms) -> None:
+    def _check(self, out: Mapping[str, wp.array]) -> None:
         shape = (self.view_count, self.height, self.width)
         for name, array in out.items():
             aov_spec(name)
@@ -208,13 +206,6 @@ class SensorCamera:
                 )
             if not array.is_contiguous:
                 raise ArgumentError(f"out[{name!r}] is not contiguous")
-        for name, array, count, dtype in (
-            ("view_mask", view_mask, self.view_count, wp.bool),
-            ("world_mask", world_mask, self.scene.worlds.count, wp.bool),
-            ("camera_transforms", camera_transforms, self.view_count, wp.transformf),
-        ):
-            if array is not None and (not isinstance(array, wp.array) or array.shape != (count,) or array.dtype is not dtype):
-                raise ArgumentError(f"{name}: expected wp.array[{dtype.__name__}] of shape ({count},)")
 
     def compute_view_transforms(self, state: State | None = None, out: wp.array | None = None) -> wp.array:
         """(view_count,) transformf: pose of each view in its world's frame, USD camera axes."""

@@ -74,8 +74,10 @@ class SceneTables:
         self._kinds = np.zeros(0, np.int32)  # by row, as counted
         self._kind_counts = np.zeros(int(max(GeometryKind)) + 2, np.int64)  # the last for unused rows
         self._primvars: dict[tuple[str, int | None], PrimvarColumns] = {}
+        self._primvars_dropped = 0
         self._index: RenderIndex | None = None
         self._layout: object = None
+        self._bodies_from_world = np.zeros((0, 4, 4))
         self.world_columns = WorldColumns()
         self.world_columns.root = wp.full(1, -1, dtype=wp.int32, device=self.device)
         self.world_columns.global_root = wp.full(1, -1, dtype=wp.int32, device=self.device)
@@ -140,17 +142,15 @@ class SceneTables:
         for table in tracker.TABLES:
             tracker.clear(table)
         self.version += 1
-        layout = self._addresses(), self.has_meshes, self.has_shapes, self.has_cutouts, self.cameras.version
+        layout = self._addresses(), self._primvars_dropped, self.has_meshes, self.has_shapes, self.has_cutouts, self.cameras.version
         if layout != self._layout:
             self._layout = layout
             self.layout_version += 1
         return TableCounts(len(rows), mesh_counts.built, mesh_counts.refitted, tree_counts.built, tree_counts.refitted)
 
-    _bodies_from_world = np.zeros((0, 4, 4))
-
     def _addresses(self) -> list[int]:
         tables = self.meshes, self.instances, self.materials, self.cameras
-        return [*(address for table in tables for address in table.addresses()), *(id(columns) for columns in self._primvars.values())]
+        return [address for table in tables for address in table.addresses()]
 
     def _count_kinds(self, index: RenderIndex, rows: np.ndarray) -> None:
         kinds, size = index.instances["kind"], index.instances.capacity
@@ -191,9 +191,11 @@ class SceneTables:
         """Forget the columns that are of another scene now; they are made anew when somebody asks."""
         new = DirtyBits.PRIMVAR | DirtyBits.TOPOLOGY | DirtyBits.VISIBILITY
         if len(tracker.dirty_rows("instances", new)) or len(tracker.dirty_rows("meshes", new)):
+            self._primvars_dropped += bool(self._primvars)
             self._primvars.clear()
         elif len(tracker.dirty_rows("meshes")):
             for key in [key for key in self._primvars if key[0] == "normals"]:
+                self._primvars_dropped += 1
                 del self._primvars[key]
 
     def pose(self, body_q: wp.array) -> None:

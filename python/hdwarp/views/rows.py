@@ -211,9 +211,13 @@ class View:
 class ViewTable:
     """The views of one sensor or render: their specs, device rows and places in the visibility record and the outputs."""
 
-    def __init__(self, views: Sequence[View], *, scene_unit: float, radial: bool, device: wp.Device) -> None:
-        """``scene_unit``: scene units per metre. All views have data windows of one size."""
+    def __init__(
+        self, views: Sequence[View], *, scene_unit: float, radial: bool, device: wp.Device, cameras_version: int | None = None
+    ) -> None:
+        """``scene_unit``: scene units per metre. All views have data windows of one size. ``cameras_version``: of the camera table whose
+        rows the views name, for who renders them to check; None: not checked."""
         self.views = list(views)
+        self.cameras_version = cameras_version
         self.device = device
         self.count = len(self.views)
         self.width = self.views[0].image.width if self.views else 0

@@ -1,0 +1,123 @@
+"""delegate.render_plan: what a render pass keeps for one list of views, and for one set of buffers: records and resolve plans."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import warp as wp
+
+from hdwarp.aovs.resolve import ColourSamples, ResolvePlan, primvars_needed
+from hdwarp.delegate.aov import PRIMVAR_WIDTHS, Target
+from hdwarp.delegate.progress import Progress
+from hdwarp.delegate.render_settings import RenderSettings
+from hdwarp.shade.cutout import MAX_LAYERS, mark_cutouts
+from hdwarp.tables.scene_tables import SceneTables
+from hdwarp.tables.structs import Peel, Visibility
+from hdwarp.trace import SceneKinds, trace
+from hdwarp.views.rows import ViewTable
+
+
+class ViewRecord:
+    """The visibility record of a list of views, and how to fill it. All plans of the same views share one."""
+
+    def __init__(self, views: ViewTable, tables: SceneTables) -> None:
+        self.views, self.tables = views, tables
+        size, device = max(views.record_size, 1), tables.device
+        self.visibility = Visibility()
+        self.visibility.slot = wp.empty(size, dtype=wp.int32, device=device)
+        self.visibility.instance = wp.empty(size, dtype=wp.int32, device=device)
+        self.visibility.key = wp.empty(size, dtype=wp.float32, device=device)
+        self._peel: Peel | None = None
+        self._version = -1
+
+    def refresh(self, scene_version: int) -> None:
+        """Look anew at which kinds of things the scene has, if it has changed. Allocates at most once, for the first cut-outs."""
+        if scene_version == self._version:
+            return
+        tables, views = self.tables, self.views
+        self._kinds = SceneKinds(mesh=tables.has_meshes, shapes=tables.has_shapes)
+        self._affine = any(tables.cameras.records[view.camera].projection == "orthographic" for view in views.views)
+        if tables.has_cutouts and self._peel is None:
+            self._peel = Peel()
+            self._peel.pixels = wp.zeros(max(views.record_size, 1), dtype=wp.int32, device=tables.device)
+            self._peel.tiles = wp.zeros(max(views.tile_count, 1), dtype=wp.int32, device=tables.device)
+        self._version = scene_version
+
+    def trace(self, settings: RenderSettings) -> None:
+        """What every pixel sees, by the view rows as they are: the first surface that is not cut away there."""
+        self._trace_layer(settings, None)
+        if not self.tables.has_cutouts:
+            return
+        tables, device = self.tables, self.tables.device
+        columns = tables.meshes.columns, tables.instances.columns(), tables.materials.columns
+        for layer in range(MAX_LAYERS):
+            views = self.views.rows, self.views.count, self.views.tile_count
+            mark_cutouts(*views, *columns, self.visibility, self._peel, layer=layer, device=device)
+            if device.is_cpu and not self._peel.tiles.numpy().any():
+                break  # elsewhere looking would mean waiting; layers without marks are quick
+            self._trace_layer(settings, self._peel)
+
+    def _trace_layer(self, settings: RenderSettings, peel: Peel | None) -> None:
+        trace(
+            self.views.rows,
+            self.views.count,
+            self.views.tile_count,
+            self.tables.meshes.columns,
+            self.tables.instances.columns(cull=settings.cull),
+            self.tables.top_level,
+            self.visibility,
+            kinds=self._kinds,
+            affine=self._affine,
+            planes=self.views.planes,
+            peel=peel,
+            device=self.tables.device,
+        )
+
+
+class RenderPlan:
+    """The resolve plans for one record and one set of buffers.
+
+    ``truth`` fills the planes of the pixel's centre; where there are planes that average, ``colour`` resolves one sample and ``samples``
+    sums it up; each is None where no plane needs it.
+    """
+
+    def __init__(self, record: ViewRecord, targets: Mapping[str, Target], clear: Mapping[str, object], sample_count: int) -> None:
+        self.record = record
+        self.addresses = frozenset(target.array.ptr for target in targets.values())
+        self.progress = Progress()
+        averaged = {name: target.array for name, target in targets.items() if target.averaged and sample_count > 1}
+        direct = {name: target.array for name, target in targets.items() if name not in averaged}
+        self.sample_count = sample_count if averaged else 1
+        self.truth = self._plan(direct, clear) if direct else None
+        self.colour = self.samples = None
+        if averaged:
+            views = record.views
+            self.samples = ColourSamples(
+                views.rows,
+                views.count,
+                views.width,
+                views.height,
+                averaged,
+                clear={name: value for name, value in clear.items() if name in averaged},
+                device=record.tables.device,
+            )
+            colour_clear = {"color": clear["color"]} if "color" in clear and "color" in averaged else {}
+            self.colour = self._plan({"color": self.samples.sample}, colour_clear)
+
+    def _plan(self, outputs: dict[str, wp.array], clear: Mapping[str, object]) -> ResolvePlan:
+        tables, views = self.record.tables, self.record.views
+        primvars = {name: tables.primvar(name, PRIMVAR_WIDTHS.get(name)) for name in primvars_needed(tuple(outputs))}
+        return ResolvePlan(
+            views.rows,
+            views.count,
+            views.width,
+            views.height,
+            tables.meshes.columns,
+            tables.instances.columns(),
+            tables.materials.columns,
+            primvars,
+            self.record.visibility,
+            outputs,
+            clear={name: value for name, value in clear.items() if name in outputs},
+            device=tables.device,
+        )
