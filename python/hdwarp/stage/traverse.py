@@ -16,6 +16,7 @@ from hdwarp.stage.facts import Category, FactReader, Facts, read_facts
 from hdwarp.stage.instancers import Instances, place, read_instancer
 from hdwarp.stage.meshes import MeshSet, read_mesh
 from hdwarp.stage.open import metres_per_unit, population_mask, report_composition, report_messages
+from hdwarp.stage.skinning import Skinning
 from hdwarp.stage.spec import PURPOSES
 from hdwarp.stage.transforms import columns_from_gf
 
@@ -41,6 +42,7 @@ class State:
     entry: State | None  # state of the innermost native instance
     prototype: str  # and the path of its prototype
     any_specifier: bool
+    skel_root: str = ""  # the outermost SkelRoot here or above
 
 
 def _root_state() -> State:
@@ -68,6 +70,7 @@ class Walk:
     purposes: frozenset[str]
     mask: Usd.StagePopulationMask | None
     diagnostics: Diagnostics
+    skinning: Skinning
     meshes: MeshSet = field(default_factory=MeshSet)
     drawn: list[Drawn] = field(default_factory=list)
     bodies: dict[str, Gf.Matrix4d] = field(default_factory=dict)
@@ -114,7 +117,9 @@ def read_stage(
             diagnostics=diagnostics,
         )
         _note_unloaded(stage, diagnostics)
-        walk = Walk(_reader(stage, time, diagnostics), frozenset(purposes), None if mask is None else population_mask(mask), diagnostics)
+        restriction = None if mask is None else population_mask(mask)
+        skinning = Skinning(stage, time, diagnostics)
+        walk = Walk(_reader(stage, time, diagnostics), frozenset(purposes), restriction, diagnostics, skinning)
         root = _root_state()
         children = stage.GetPseudoRoot().GetFilteredChildren(walk.reader.predicate)
         with np.errstate(over="ignore", invalid="ignore"):  # numbers beyond all bounds are looked for, and told, where they matter
@@ -174,6 +179,7 @@ def _inherit(walk: Walk, facts: Facts, parent: State, path: str) -> State:
         parent.entry,
         parent.prototype,
         parent.any_specifier,
+        parent.skel_root or (path if facts.type_name == "SkelRoot" else ""),
     )
     if facts.prototype:
         state.entry, state.prototype = state, facts.prototype
@@ -242,20 +248,22 @@ def _take_frames(walk: Walk, facts: Facts, state: State) -> None:
 def _take_mesh(walk: Walk, facts: Facts, state: State) -> None:
     reader = walk.reader
     inherited_normals = state.constants.get("normals")
-    if facts.geometry_read:
-        number, slots = facts.geometry
+    skin = walk.skinning.bind(facts.prim, facts.names, state.path, state.skel_root)
+    kept = facts if skin is None else skin  # instances may be in different poses
+    if kept.geometry_read:
+        number, slots = kept.geometry
     else:  # at the first of all instances
         found = read_mesh(
             facts.prim, facts.names, facts.varying, facts.subsets, inherited_normals, reader.time, state.path, walk.diagnostics
         )
+        if found is not None and skin is not None:
+            skin.deform(found[0])
         number, slots = (-1, ()) if found is None else (walk.meshes.add(found[0], state.path), found[1].slots)
-        facts.geometry, facts.geometry_read = (number, slots), inherited_normals is None
+        kept.geometry, kept.geometry_read = (number, slots), inherited_normals is None
     if number < 0:
         return
     if walk.meshes.meshes[number].scheme != "none":
         walk.control_cages += 1
-    if "primvars:skel:jointIndices" in facts.names:
-        walk.diagnostics.warning(state.path, "skinned", "skinning is not supported yet; the mesh is drawn unskinned, in its bind pose")
     walk.drawn.append(Drawn(state.path, GeometryKind.MESH, number, None, state, _double_sided(facts), slots))
 
 
@@ -263,11 +271,20 @@ def _take_shape(walk: Walk, facts: Facts, state: State) -> None:
     shape = shapes.read_shape(facts.prim, facts.type_name, facts.names, walk.reader.time, state.path, walk.diagnostics)
     if shape is None:
         return
+    _move_rigidly(walk, facts, state)
     for name, interpolated in facts.varying:  # a shape has no points or faces to vary over: one value is a constant
         value = primvars.read_constant(facts.prim, name, walk.reader.time, state.path, walk.diagnostics, interpolated)
         if value is not None:
             state.constants = {**state.constants, name[len(primvars.PREFIX) :]: value}
     walk.drawn.append(Drawn(state.path, shape.kind, -1, shape, state, _double_sided(facts, shape.kind is GeometryKind.PLANE)))
+
+
+def _move_rigidly(walk: Walk, facts: Facts, state: State) -> None:
+    """What has no points of its own moves as a whole with the joint it is bound to, and what is below it too."""
+    skin = walk.skinning.bind(facts.prim, facts.names, state.path, state.skel_root)
+    moved = None if skin is None else skin.transform()
+    if moved is not None:
+        state.matrix = moved * state.matrix
 
 
 def _double_sided(facts: Facts, fallback: bool = False) -> bool:
@@ -284,6 +301,7 @@ def _walk_instancer(walk: Walk, facts: Facts, state: State, stack: list[tuple[Us
     data = facts.geometry
     if data is None:
         return
+    _move_rigidly(walk, facts, state)
     world = columns_from_gf([state.matrix])[0]
     outer = state.instances
     if outer is not None:
@@ -356,4 +374,5 @@ def _prototype_state(walk: Walk, prim: Usd.Prim, instancer: Facts, state: State,
         parent.entry,
         parent.prototype,
         state.any_specifier or prim.IsAbstract() or not prim.IsDefined(),
+        parent.skel_root,
     )
