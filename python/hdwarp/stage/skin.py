@@ -53,20 +53,17 @@ class Skin:
 
     def _deform(self, mesh: RawMesh) -> None:
         points = Vt.Vec3fArray.FromNumpy(mesh.points)
-        normals = mesh.normals
-        changed = False
+        normals, changed = mesh.normals, False
         if self.query.HasBlendShapes() and self.pose.weights is not None:
             normals, changed = self._blend(points, normals)
+        if changed:
+            mesh.points, mesh.normals = np.array(points), normals
         if self.query.HasJointInfluences() and self.pose.transforms is not None:
             found = self._influences(len(points))
-            if found is not None:
-                skinned = self._skin_points(points, *found)
-                if skinned is not None:
-                    mesh.points = skinned
-                    mesh.normals = self._skin_normals(mesh, normals, *found)
-                    return
-        if changed:
-            mesh.points, mesh.normals = np.asarray(points), normals
+            skinned = None if found is None else self._skin_points(points, mesh.points, *found)
+            if skinned is not None:
+                mesh.normals = self._skin_normals(mesh, mesh.normals, *found)
+                mesh.points = skinned
 
     def transform(self) -> Gf.Matrix4d | None:
         """Where a rigidly bound prim is moved to: its own space from what is authored, Gf rows. None: it stays."""
@@ -224,18 +221,18 @@ class Skin:
         return self.query.GetGeomBindTransform(self._time)
 
     def _skin_points(
-        self, points: Vt.Vec3fArray, indices: Vt.IntArray, weights: Vt.FloatArray, joints: Vt.Matrix4dArray
+        self, points: Vt.Vec3fArray, before: np.ndarray, indices: Vt.IntArray, weights: Vt.FloatArray, joints: Vt.Matrix4dArray
     ) -> np.ndarray | None:
+        """(P, 3) float32 in the mesh's space. ``points`` are overwritten; ``before`` are the same."""
         wide = self.query.GetNumInfluencesPerComponent()
-        skinned = Vt.Vec3fArray(points)
-        if not UsdSkel.SkinPoints(self._method(), self._bind_transform(), joints, indices, weights, wide, skinned, inSerial=False):
+        if not UsdSkel.SkinPoints(self._method(), self._bind_transform(), joints, indices, weights, wide, points, inSerial=False):
             self._error("skinning", f"USD computes no points from its joint influences; {UNSKINNED}")
             return None
-        found = np.asarray(skinned)
+        found = np.asarray(points)
         if self._matrix is not None:
             rows = np.array(self._matrix)
             found = (found @ rows[:3, :3] + rows[3, :3]).astype(np.float32)
-        if not np.isfinite(found).all() and (np.isfinite(np.asarray(points)) & ~np.isfinite(found)).any():
+        if not np.isfinite(found).all() and (np.isfinite(before) & ~np.isfinite(found)).any():
             message = (
                 f"its skinned points are not finite; {UNSKINNED}. Mend geomBindTransform, the joints' transforms or those of the prims"
             )

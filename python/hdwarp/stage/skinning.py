@@ -160,17 +160,12 @@ class Skinning:
         prim, joints = animation.GetPrim(), animation.GetJointOrder()
         if not joints:
             return
-        local = animation.ComputeJointLocalTransforms(self.time)
-        if local is None or len(local) != len(joints):
-            counts = []
-            for name in ("translations", "rotations", "scales"):
-                value = prim.GetAttribute(name).Get(self.time)
-                counts.append(f"no {name}" if value is None else f"{len(value)} {name}")
-            message = (
-                f"it has {', '.join(counts)} at this time for {len(joints)} joints; the rest pose is drawn. Author one of each a joint"
-            )
+        values = {name: prim.GetAttribute(name).Get(self.time) for name in ("translations", "rotations", "scales")}
+        if any(value is None or len(value) != len(joints) for value in values.values()):
+            said = ", ".join(f"{'no' if value is None else len(value)} {name}" for name, value in values.items())
+            message = f"it has {said} at this time for {len(joints)} joints; the rest pose is drawn. Author one of each a joint"
             self.diagnostics.error(prim.GetPath(), "skel-animation", message)
-        elif query.GetMapper().IsNull():
+        elif not set(joints) & set(query.GetJointOrder()):
             message = f"none of its {len(joints)} joints is one of <{query.GetPrim().GetPath()}>; the rest pose is drawn. Author its names"
             self.diagnostics.warning(prim.GetPath(), "skel-animation", message)
 
@@ -202,11 +197,14 @@ class Skinning:
         return up * down.GetInverse()
 
     def _varies(self, skin: Skin, skeleton: Usd.Prim) -> bool:
+        if skin.inputs_vary():
+            return True
         prim = self.stage.GetPrimAtPath(skin.path)
         common = skeleton.GetPath().GetCommonPrefix(prim.GetPath())
-        return skin.inputs_vary() or any(
-            self._xforms.TransformMightBeTimeVarying(step) for end in (skeleton, prim) for step in _chain(end, common)
-        )
+        steps = [UsdGeom.Xformable(step) for end in (skeleton, prim) for step in _chain(end, common)]
+        if any(step and step.GetResetXformStack() for step in steps):
+            steps = [UsdGeom.Xformable(step) for end in (skeleton, prim) for step in _chain(end, Sdf.Path.absoluteRootPath)]
+        return any(step and step.TransformMightBeTimeVarying() for step in steps)
 
     def _depends(self, skin: Skin, skeleton: Usd.Prim, source: Usd.Prim, skel_root: str) -> tuple[str, ...]:
         """Paths of prims, those in native instances by the paths of both instance and prototype, an edit of which may change the result.
