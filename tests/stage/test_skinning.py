@@ -10,6 +10,7 @@ from pxr import Gf, Sdf, Usd, UsdGeom, UsdSkel
 
 import hdwarp
 from hdwarp.stage.open import open_stage
+from hdwarp.stage.skinning import Skinning
 
 BIND = "[((1,0,0,0),(0,1,0,0),(0,0,1,0),(0,0,0,1)), ((1,0,0,0),(0,1,0,0),(0,0,1,0),(0,1,0,1))]"
 SKELETON = f"""def Skeleton "Skel" (prepend apiSchemas = ["SkelBindingAPI"]) {{
@@ -415,3 +416,45 @@ def test_real_rigs_move_as_baked(read, shared, name):
     assert (frames[0]["primId"] >= 0).mean() > 0.01
     hit = frames[0]["primId"] >= 0
     assert frames[0]["cameraDepth"][hit] == pytest.approx(frames[1]["cameraDepth"][hit], rel=1e-5)
+
+
+def test_the_sample_is_drawn_as_baked(sample_stages):
+    """Blend shape, joints and the rigidly bound ball, through to the pixels."""
+    opened = open_stage(sample_stages / "skinned_arm.usda")
+    still = hdwarp.render(opened, time=0, resolution=(160, 90), aovs=["cameraDepth"], device="cpu")["cameraDepth"]
+    for time in (0, 24):
+        options = {"time": time, "resolution": (160, 90), "aovs": ["cameraDepth", "primId"], "device": "cpu"}
+        ours, theirs = (hdwarp.render(stage, **options) for stage in (opened, baked(opened)))
+        assert ours.prim_paths == theirs.prim_paths
+        assert (ours["primId"] == theirs["primId"]).mean() > 0.999, "edges may tie otherwise"
+        same = (ours["primId"] == theirs["primId"]) & (ours["primId"] >= 0)
+        assert ours["cameraDepth"][same] == pytest.approx(theirs["cameraDepth"][same], rel=1e-5)
+    moved = ~np.isclose(ours["cameraDepth"], still, atol=0.01)
+    assert moved.mean() > 0.05, "the arm has moved"
+
+
+def test_what_a_result_depends_on(stage_of):
+    """The prims whose edits make it stale, instances by both of their paths, also where it is broken; and whether time does."""
+
+    def dependence(opened: Usd.Stage, path: str, root: str):
+        prim = opened.GetPrimAtPath(path)
+        source = prim.GetPrimInPrototype() if prim.IsInstanceProxy() else prim
+        skinning = Skinning(opened, Usd.TimeCode(10), hdwarp.Diagnostics())
+        skinning.bind(source, source.GetAuthoredPropertyNames(), path, root)
+        return skinning.dependences[path]
+
+    found = dependence(stage_of(rig(mesh(INFLUENCES + SHAPES), animation_more=SMILES)), "/Rig/Mesh", "/Rig")
+    assert set(found.paths) == {"/Rig", "/Rig/Skel", "/Rig/Anim", "/Rig/Mesh/Smile", "/Rig/Mesh/Blink"}
+    assert found.varies
+    still = dependence(stage_of(rig(mesh(), animation="")), "/Rig/Mesh", "/Rig")
+    assert "/Rig/Anim" in still.paths, "there it would be found"
+    assert not still.varies
+    broken = dependence(stage_of(rig(mesh()).replace("matrix4d[] bindTransforms", "matrix4d[] other")), "/Rig/Mesh", "/Rig")
+    assert {"/Rig/Skel", "/Rig/Anim"} <= set(broken.paths), "mending the skeleton mends the mesh"
+    missing = dependence(stage_of(rig(mesh()).replace("</Rig/Skel>", "</Rig/Nobody>")), "/Rig/Mesh", "/Rig")
+    assert "/Rig/Nobody" in missing.paths
+    bound = mesh(binding="rel skel:skeleton = </Library/Rig/Skel>")
+    opened = stage_of(INSTANCES.format(bind=BIND, mesh=bound, animation=ANIMATION.replace("ANIMATION_MORE", "")))
+    one = dependence(opened, "/One/Rig/Mesh", "/One/Rig")
+    prototype = opened.GetPrimAtPath("/One").GetPrototype().GetPath()
+    assert {"/One/Rig", "/One/Rig/Skel", "/Anim", f"{prototype}/Rig/Skel"} <= set(one.paths)

@@ -23,8 +23,6 @@ class Skin:
     """How one prim is deformed at one time; native instances in the same pose share it. ``geometry`` and ``geometry_read`` are for the
     caller: what reading the deformed mesh gave, kept for the next of them."""
 
-    depends: tuple[str, ...] = ()  # paths of the prims the result depends on beside the prim itself and what is above it
-    varies = False  # whether the result may change over time
     geometry: object = None
     geometry_read = False
 

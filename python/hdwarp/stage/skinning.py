@@ -35,11 +35,22 @@ class Pose:
     weights_vary: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Dependence:
+    """What a deformed prim depends on beside itself and what is above it."""
+
+    paths: tuple[str, ...]  # of prims: an edit of one may change the result. In native instances both the instance's and the prototype's
+    varies: bool  # whether the result may change over time
+
+
 class Skinning:
-    """The skinning of one stage at one time. Each SkelRoot is populated when the first prim below it asks, once."""
+    """The skinning of one stage at one time. Each SkelRoot is populated when the first prim below it asks, once.
+
+    ``dependences``: by the path of every prim that asked for skinning below a SkelRoot, those whose skinning is broken included."""
 
     def __init__(self, stage: Usd.Stage, time: Usd.TimeCode, diagnostics: Diagnostics) -> None:
         self.stage, self.time, self.diagnostics = stage, time, diagnostics
+        self.dependences: dict[str, Dependence] = {}
         self._cache = UsdSkel.Cache()
         self._xforms = UsdGeom.XformCache(time)
         self._roots: dict[str, dict[str, tuple[UsdSkel.Skeleton, UsdSkel.SkinningQuery]]] = {}
@@ -76,18 +87,17 @@ class Skinning:
             if asks_for_skinning(names):
                 self._report_no_influences(self.stage.GetPrimAtPath(path), names, path)
             return None
-        source = UsdSkel.BindingAPI(skeleton.GetPrim()).GetInheritedAnimationSource()
-        pose = self._pose(skeleton)
-        if pose is None or (pose.transforms is None and not query.HasBlendShapes()):
-            return None  # told at the skeleton
-        here = self.stage.GetPrimAtPath(path)
+        here, pose = self.stage.GetPrimAtPath(path), self._pose(skeleton)
+        if pose is None or (pose.transforms is None and not query.HasBlendShapes()):  # told at the skeleton
+            self.dependences[path] = Dependence(self._prims(here, skeleton.GetPrim(), skel_root), True)  # another time may be better
+            return None
         matrix = self._mesh_from_skeleton(skeleton.GetPrim(), here)
         key = (str(prim.GetPath()), id(pose), matrix and tuple(map(tuple, matrix)), *_inputs(query))
         skin = self._skins.get(key)
         if skin is None:
             skin = self._skins[key] = Skin(here, path, query, pose, matrix, self.time, self.diagnostics)
-            skin.varies = self._varies(skin, skeleton.GetPrim())
-        skin.depends = self._depends(skin, skeleton.GetPrim(), source, skel_root)
+        paths = self._prims(here, skeleton.GetPrim(), skel_root, skin.blend_shapes())
+        self.dependences[path] = Dependence(paths, skin.inputs_vary() or self._moves(here, skeleton.GetPrim()))
         return skin
 
     def _targets(self, skel_root: str) -> dict[str, tuple[UsdSkel.Skeleton, UsdSkel.SkinningQuery]]:
@@ -196,24 +206,21 @@ class Skinning:
             return None
         return up * down.GetInverse()
 
-    def _varies(self, skin: Skin, skeleton: Usd.Prim) -> bool:
-        if skin.inputs_vary():
-            return True
-        prim = self.stage.GetPrimAtPath(skin.path)
+    def _moves(self, prim: Usd.Prim, skeleton: Usd.Prim) -> bool:
+        """Whether prim and skeleton may move against each other over time."""
         common = skeleton.GetPath().GetCommonPrefix(prim.GetPath())
         steps = [UsdGeom.Xformable(step) for end in (skeleton, prim) for step in _chain(end, common)]
         if any(step and step.GetResetXformStack() for step in steps):
             steps = [UsdGeom.Xformable(step) for end in (skeleton, prim) for step in _chain(end, Sdf.Path.absoluteRootPath)]
         return any(step and step.TransformMightBeTimeVarying() for step in steps)
 
-    def _depends(self, skin: Skin, skeleton: Usd.Prim, source: Usd.Prim, skel_root: str) -> tuple[str, ...]:
-        """Paths of prims, those in native instances by the paths of both instance and prototype, an edit of which may change the result.
-        Not in it: the prim itself and what is above it."""
-        prims = [self.stage.GetPrimAtPath(skel_root), *_chain(skeleton, skeleton.GetPath().GetCommonPrefix(Sdf.Path(skin.path)))]
-        prims += [source] if source else []
-        prims += skin.blend_shapes()
-        paths = dict.fromkeys(str(prim.GetPath()) for prim in prims)
-        paths.update(dict.fromkeys(_source_path(prim) for prim in prims))
+    def _prims(self, prim: Usd.Prim, skeleton: Usd.Prim, skel_root: str, shapes: Sequence[Usd.Prim] = ()) -> tuple[str, ...]:
+        """The paths of a Dependence."""
+        prims = [self.stage.GetPrimAtPath(skel_root), *_chain(skeleton, skeleton.GetPath().GetCommonPrefix(prim.GetPath())), *shapes]
+        _, sources = _named_animation(skeleton)
+        prims += [source for source in map(self.stage.GetPrimAtPath, sources) if source]
+        paths = dict.fromkeys([str(found.GetPath()) for found in prims] + [str(source) for source in sources])
+        paths.update(dict.fromkeys(_source_path(found) for found in prims))
         return tuple(paths)
 
     def _report_unbound(self, path: str, skel_root: str) -> None:
@@ -227,6 +234,7 @@ class Skinning:
         for step in _chain(prim, Sdf.Path(skel_root).GetParentPath()):
             targets = step.GetRelationship("skel:skeleton").GetForwardedTargets() if step.HasRelationship("skel:skeleton") else ()
             if targets:
+                self.dependences[path] = Dependence((skel_root, str(targets[0])), False)
                 target = self.stage.GetPrimAtPath(targets[0])
                 state = "does not exist" if not target else "is inactive" if not target.IsActive() else f"is a '{target.GetTypeName()}'"
                 why = f"skel:skeleton is <{targets[0]}>, which {state}"
@@ -249,19 +257,24 @@ class Skinning:
 
     def _report_no_animation(self, skeleton: Usd.Prim) -> None:
         """Tell of an animation source that is named and is none; without any, a skeleton rests on purpose."""
-        for step in _chain(skeleton, Sdf.Path.absoluteRootPath):
-            relationship = step.GetRelationship("skel:animationSource")
-            if not relationship or not relationship.HasAuthoredTargets():
-                continue
-            targets = relationship.GetForwardedTargets()
-            if targets:
-                target = self.stage.GetPrimAtPath(targets[0])
-                state = "does not exist" if not target else "is inactive" if not target.IsActive() else f"is a '{target.GetTypeName()}'"
-                if target and target.IsActive() and UsdSkel.IsSkelAnimationPrim(target):
-                    state = "is passed over, as SkelBindingAPI is not applied there"
-                message = f"skel:animationSource is <{targets[0]}>, which {state}; the rest pose is drawn. Name a SkelAnimation"
-                self.diagnostics.warning(step.GetPath(), "skel-animation", message)
+        step, targets = _named_animation(skeleton)
+        if not targets:
             return
+        target = self.stage.GetPrimAtPath(targets[0])
+        state = "does not exist" if not target else "is inactive" if not target.IsActive() else f"is a '{target.GetTypeName()}'"
+        if target and target.IsActive() and UsdSkel.IsSkelAnimationPrim(target):
+            state = "is passed over, as SkelBindingAPI is not applied there"
+        message = f"skel:animationSource is <{targets[0]}>, which {state}; the rest pose is drawn. Name a SkelAnimation"
+        self.diagnostics.warning(step.GetPath(), "skel-animation", message)
+
+
+def _named_animation(skeleton: Usd.Prim) -> tuple[Usd.Prim | None, list[Sdf.Path]]:
+    """The nearest prim that says what animates a skeleton, and what it names; the empty list, said on purpose, is no animation."""
+    for step in _chain(skeleton, Sdf.Path.absoluteRootPath):
+        relationship = step.GetRelationship("skel:animationSource")
+        if relationship and relationship.HasAuthoredTargets():
+            return step, relationship.GetForwardedTargets()
+    return None, []
 
 
 def _chain(prim: Usd.Prim, above: Sdf.Path) -> list[Usd.Prim]:
