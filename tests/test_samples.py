@@ -28,6 +28,7 @@ def test_there_are_samples():
         "instances.usda",
         "materials.usda",
         "mesh_faces.usda",
+        "skinned_arm.usda",
     } <= set(SAMPLES)
 
 

@@ -187,4 +187,4 @@ def test_primvars_follow_time(read):
 def test_skinning_weights_are_not_carried(read):
     found = read(mesh(primvar("int[]", "skel:jointIndices", "[0, 0, 0, 0, 0]", "vertex")))
     assert found.mesh("/m").primvars == {}
-    assert found.codes("/m") == ["skinned"]
+    assert found.codes("/m") == ["skel-root"]

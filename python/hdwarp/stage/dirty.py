@@ -55,10 +55,10 @@ class DirtyParts:
 
 
 def dirty_parts(
-    stage: Usd.Stage, edits: StageEdits, dependents: PathMap[set[str]], readers: PathMap[set[str]], materials: Mapping[str, object]
+    stage: Usd.Stage, edits: StageEdits, contents: PathMap[set[str]], sources: PathMap[set[str]], materials: Mapping[str, object]
 ) -> DirtyParts:
-    """``dependents``: prim path -> paths of what is read from it and is walked anew with it; ``readers``: prim path -> paths of prims
-    whose arrays are made from it; ``materials``: paths of the materials in use."""
+    """``contents``: path of a subtree -> paths of what it is drawn by; ``sources``: path of a prim -> paths of what is made from its
+    values; ``materials``: paths of the materials in use."""
     if "/" in edits.resynced:
         return DirtyParts(everything=True)
     parts = DirtyParts()
@@ -73,14 +73,14 @@ def dirty_parts(
             parts.metrics = True
         elif prim := stage.GetPrimAtPath(path):
             _add_changed(stage, prim, path, names, parts)
-    for path in [*edits.resynced, *edits.changed]:
-        for owner in _linked(readers, path):
-            parts.prims.add(owner)
-            _add_roots(stage, owner, parts)
-    todo = [*edits.resynced, *edits.changed]
+    users = {user for path in edits.resynced for target in sources.subtree(path) for user in sources[target]}
+    users |= {user for path in edits.changed for user in sources.get(path, ())}
+    for user in users:
+        _add_roots(stage, user, parts)
+    todo = [*edits.resynced, *edits.changed, *users]
     seen = set(todo)
     while todo:
-        for owner in _linked(dependents, todo.pop()):
+        for owner in _linked(contents, todo.pop()):
             if owner not in seen:
                 seen.add(owner)
                 todo.append(owner)
@@ -169,7 +169,7 @@ def _places(stage: Usd.Stage, path: str) -> Iterator[str]:
 
 
 def _linked(links: PathMap[set[str]], path: str) -> Iterator[str]:
-    """What depends on prims above, at, or below ``path``."""
+    """What draws ``path``, or something above or below it."""
     if not links:
         return
     above = [str(prefix) for prefix in Sdf.Path(path).GetParentPath().GetPrefixes()] if path != "/" else []

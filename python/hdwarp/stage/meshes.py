@@ -63,7 +63,6 @@ class MeshEntry:
     slots: tuple[tuple[str, bool], ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()
     has_new_points: bool = False  # nothing but the points has changed since it was read
-    depends: tuple[str, ...] = ()  # other prims that decide its points: skeletons, animations
 
 
 class MeshSet:

@@ -25,6 +25,7 @@ from hdwarp.stage.facts import FactReader
 from hdwarp.stage.materials import bound_materials, read_material
 from hdwarp.stage.open import metres_per_unit, population_mask, report_composition, report_messages
 from hdwarp.stage.path_map import PathMap
+from hdwarp.stage.skinning import Skinning
 from hdwarp.stage.spec import PURPOSES
 from hdwarp.stage.traverse import Drawn, InstancerEntry, MeshEntry, Walk, walk_stage, walk_subtree
 from hdwarp.stage.varying import VaryingAttributes
@@ -39,7 +40,8 @@ class PrimRecord:
     types: str | dict[str, int] = ""
     keys: tuple[GprimKey, ...] = ()
     told: tuple[Diagnostic, ...] = ()
-    depends: tuple[str, ...] = ()  # prims elsewhere that it is read from
+    contents: tuple[str, ...] = ()  # subtrees elsewhere that it draws
+    sources: tuple[str, ...] = ()  # prims elsewhere that it is made from
     cages: int = 0  # meshes drawn as their control cage
 
 
@@ -92,8 +94,8 @@ class StageReader:
         self._bindings: PathMap[tuple[str, tuple[Diagnostic, ...]]] = PathMap()  # asker -> path of its material
         self._material_told: dict[str, tuple[Diagnostic, ...]] = {}
         self._material_uses: Counter[str] = Counter()  # by gprims
-        self._dependents: PathMap[set[str]] = PathMap()  # path of a prim -> records that are walked anew with it
-        self._geometry_sources: PathMap[set[str]] = PathMap()  # path of a prim -> those whose arrays are made from it
+        self._contents: PathMap[set[str]] = PathMap()  # path of a subtree -> records of what it is drawn by
+        self._sources: PathMap[set[str]] = PathMap()  # path of a prim -> records of what is made from its values
         self._prototypes: set[str] = set()
         self._stage_told = Diagnostics()
         self._type_counts: Counter[str] = Counter()
@@ -174,7 +176,7 @@ class StageReader:
                 # At the default time what has a single sample differs too.
                 anew = time.IsDefault() or self.time.IsDefault()
                 edits = StageEdits({"/"}) if anew else self._varying.added_to(edits)
-            parts = dirty_parts(self.stage, edits, self._dependents, self._geometry_sources, self.materials)
+            parts = dirty_parts(self.stage, edits, self._contents, self._sources, self.materials)
         self.time = time
         if not parts:
             return StageChanges(), 0
@@ -212,7 +214,8 @@ class StageReader:
                 entry.has_new_points = True
         roots = _topmost(parts.roots)
         gone = self._take_records(roots)
-        walk = Walk(self._fact_reader(told), self._purposes, self._mask, told, self._geometry)
+        skinning = Skinning(stage, self.time, told)
+        walk = Walk(self._fact_reader(told), self._purposes, self._mask, told, skinning, self._geometry)
         with np.errstate(over="ignore", invalid="ignore"):  # numbers beyond all bounds are looked for, and told, where they matter
             for root in roots:
                 walk_stage(walk) if root == "/" else walk_subtree(walk, root)
@@ -251,11 +254,11 @@ class StageReader:
                     self._count_uses(gprim, -1)
                 self._count_types(record.types, -1)
                 self._cages -= record.cages
-                for target in record.depends:
-                    users = self._dependents[target]
-                    users.discard(path)
-                    if not users:
-                        self._dependents.pop(target)
+                for links, targets in ((self._contents, record.contents), (self._sources, record.sources)):
+                    for target in targets:
+                        links[target].discard(path)
+                        if not links[target]:
+                            links.pop(target)
             for name, table in (("bodies", self.bodies), ("cameras", self.cameras), ("sites", self.sites)):
                 gone[name].update(table.take(root))
             self.lights.take(root)
@@ -272,22 +275,20 @@ class StageReader:
         return {"bodies": bodies, "cameras": cameras, "sites": sites, "gprims": gprims}
 
     def _put_records(self, walk: Walk, found: dict[str, dict]) -> None:
-        depends: dict[str, list[str]] = {}
-        for target, owner in walk.depends:
-            depends.setdefault(owner, []).append(target)
-            _link(self._dependents, target, owner)
+        contents, sources = _link(self._contents, walk.contents), _link(self._sources, walk.sources)
         cages: Counter[str] = Counter()
         for item in walk.drawn:
             if item.mesh is not None and item.mesh.built is not None and item.mesh.scheme != "none":
                 cages[item.owner] += 1
         told = walk.diagnostics.by_owner
         by_owner = self._found_by_owner
-        for owner in dict.fromkeys([*walk.types, *told, *by_owner, *depends]):
+        for owner in dict.fromkeys([*walk.types, *told, *by_owner, *contents, *sources]):
             record = PrimRecord(
                 walk.types.get(owner, ""),
                 tuple(by_owner.get(owner, ())),
                 tuple(told.get(owner, ())),
-                tuple(dict.fromkeys(depends.get(owner, ()))),
+                tuple(contents.get(owner, ())),
+                tuple(sources.get(owner, ())),
                 cages[owner],
             )
             self._records[owner] = record
@@ -347,10 +348,15 @@ class StageReader:
             self._material_told[path] = tuple(log)
 
 
-def _link(links: PathMap[set[str]], target: str, user: str) -> None:
-    if target not in links:
-        links[target] = set()
-    links[target].add(user)
+def _link(links: PathMap[set[str]], pairs: list[tuple[str, str]]) -> dict[str, set[str]]:
+    """Add (target, user) pairs to ``links``; the targets of each user."""
+    targets: dict[str, set[str]] = {}
+    for target, user in pairs:
+        if target not in links:
+            links[target] = set()
+        links[target].add(user)
+        targets.setdefault(user, set()).add(target)
+    return targets
 
 
 def _compare(changes: dict, gone: dict, found: dict) -> None:

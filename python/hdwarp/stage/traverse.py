@@ -15,6 +15,8 @@ from hdwarp.stage.instancers import InstancerData, Instances, place, read_instan
 from hdwarp.stage.mesh_batch import move_points
 from hdwarp.stage.meshes import MeshEntry, MeshSet, read_mesh, read_points
 from hdwarp.stage.path_map import PathMap
+from hdwarp.stage.skin import Skin
+from hdwarp.stage.skinning import Skinning
 from hdwarp.stage.transforms import columns_from_gf
 
 InstancerEntry = tuple[InstancerData | None, tuple[Diagnostic, ...]]
@@ -40,10 +42,11 @@ class State:
     prototype: str  # and the path of its prototype
     any_specifier: bool
     owner: str  # the outermost point instancer that draws it; "": it stands on the stage itself
+    skel_root: str  # the outermost SkelRoot here or above
 
 
 def root_state() -> State:
-    return State("", Gf.Matrix4d(1.0), True, None, None, "", {}, "", False, None, None, "", False, "")
+    return State("", Gf.Matrix4d(1.0), True, None, None, "", {}, "", False, None, None, "", False, "", "")
 
 
 @dataclass(slots=True, eq=False)
@@ -75,6 +78,7 @@ class Walk:
     purposes: frozenset[str]
     mask: Usd.StagePopulationMask | None
     diagnostics: OwnedDiagnostics
+    skinning: Skinning
     geometry: PathMap[MeshEntry | InstancerEntry]  # by path of the very prim: read before, or by this walk
     meshes: MeshSet = field(default_factory=MeshSet)
     drawn: list[Drawn] = field(default_factory=list)
@@ -83,7 +87,9 @@ class Walk:
     cameras: dict[str, tuple[Gf.Matrix4d, str]] = field(default_factory=dict)
     lights: list[str] = field(default_factory=list)
     types: dict[str, str | dict[str, int]] = field(default_factory=dict)  # owner -> type of an imageable prim; types and their numbers
-    depends: list[tuple[str, str]] = field(default_factory=list)  # (path of a prim, owner of what has to be read again with it)
+    skinned: dict[Skin, MeshEntry] = field(default_factory=dict)  # never kept longer: poses are read anew
+    contents: list[tuple[str, str]] = field(default_factory=list)  # (path of a subtree, owner of what it is drawn by)
+    sources: list[tuple[str, str]] = field(default_factory=list)  # (path of a prim, owner of what is made from its values)
     visited: int = 0
 
     def count_below(self, owner: str, type_name: str) -> None:
@@ -151,6 +157,7 @@ def _inherit(walk: Walk, facts: Facts, parent: State, path: str) -> State:
         parent.prototype,
         parent.any_specifier,
         parent.owner,
+        parent.skel_root or (path if facts.type_name == "SkelRoot" else ""),
     )
     if facts.prototype:
         state.entry, state.prototype = state, facts.prototype
@@ -226,8 +233,6 @@ def _take_mesh(walk: Walk, facts: Facts, state: State) -> None:
     walk.diagnostics.extend(entry.diagnostics)
     if (entry.built if entry.is_built else entry.raw) is None:
         return
-    if "primvars:skel:jointIndices" in facts.names:
-        walk.diagnostics.warning(state.path, "skinned", "skinning is not supported yet; the mesh is drawn unskinned, in its bind pose")
     walk.drawn.append(Drawn(state.path, GeometryKind.MESH, entry, None, state, _double_sided(facts)))
 
 
@@ -235,7 +240,11 @@ def _mesh_entry(walk: Walk, facts: Facts, state: State) -> MeshEntry:
     """The mesh of a prim: as read before, by this walk at the first of all instances, or now."""
     inherited_normals = state.constants.get("normals")
     time, path = walk.reader.time, _own_path(facts, state)
-    entry = walk.geometry.get(path) if inherited_normals is None else None
+    skin = _skin(walk, facts, state)
+    if skin in walk.skinned:
+        return walk.skinned[skin]
+    is_kept = inherited_normals is None and skin is None
+    entry = walk.geometry.get(path) if is_kept else None
     if entry is not None and entry.has_new_points:
         points = read_points(facts.prim, facts.names, time)
         entry = entry if isinstance(points, np.ndarray) and move_points(entry, points) else None
@@ -246,12 +255,33 @@ def _mesh_entry(walk: Walk, facts: Facts, state: State) -> MeshEntry:
     entry = MeshEntry(state.path)
     found = read_mesh(facts.prim, facts.names, facts.varying, facts.subsets, inherited_normals, time, state.path, told)
     if found is not None:
+        if skin is not None:
+            skin.deform(found[0])
         entry.raw, entry.scheme, entry.slots = found[0], found[0].scheme, found[1].slots
         walk.meshes.add(entry)
     entry.diagnostics = tuple(told)
-    if inherited_normals is None:
+    if is_kept:
         walk.geometry[path] = entry
+    elif skin is not None:
+        walk.skinned[skin] = entry
     return entry
+
+
+def _skin(walk: Walk, facts: Facts, state: State) -> Skin | None:
+    """How a prim is deformed; None: not at all."""
+    skin = walk.skinning.bind(facts.prim, facts.names, state.path, state.skel_root)
+    depends = walk.skinning.dependences.get(state.path)
+    if depends is not None:
+        walk.sources += [(path, state.owner or state.path) for path in depends.paths]
+    return skin
+
+
+def _move_rigidly(walk: Walk, facts: Facts, state: State) -> None:
+    """What has no points of its own moves as a whole with the joint it is bound to, and what is below it too."""
+    skin = _skin(walk, facts, state)
+    moved = None if skin is None else skin.transform()
+    if moved is not None:
+        state.matrix = moved * state.matrix
 
 
 def _own_path(facts: Facts, state: State) -> str:
@@ -263,6 +293,7 @@ def _take_shape(walk: Walk, facts: Facts, state: State) -> None:
     shape = shapes.read_shape(facts.prim, facts.type_name, facts.names, walk.reader.time, state.path, walk.diagnostics)
     if shape is None:
         return
+    _move_rigidly(walk, facts, state)
     for name, interpolated in facts.varying:  # a shape has no points or faces to vary over: one value is a constant
         value = primvars.read_constant(facts.prim, name, walk.reader.time, state.path, walk.diagnostics, interpolated)
         if value is not None:
@@ -286,13 +317,14 @@ def _walk_instancer(walk: Walk, facts: Facts, state: State, stack: list[tuple[Us
     walk.diagnostics.extend(told)
     if data is None:
         return
+    _move_rigidly(walk, facts, state)
     world = columns_from_gf([state.matrix])[0]
     outer = state.instances
     if outer is not None:
         if not _may_nest(walk, outer, data.count, state.path):
             return
         world = outer.world @ world
-    walk.depends += [(str(target), owner) for target in data.targets]
+    walk.contents += [(str(target), owner) for target in data.targets]
     for slot, target in reversed(list(enumerate(data.targets))):
         instances = place(data, slot, world, outer, state.path)
         if instances is None:
@@ -360,4 +392,5 @@ def _prototype_state(walk: Walk, prim: Usd.Prim, instancer: Facts, state: State,
         parent.prototype,
         state.any_specifier or prim.IsAbstract() or not prim.IsDefined(),
         owner,
+        parent.skel_root,
     )
