@@ -11,7 +11,6 @@ import numpy as np
 import warp as wp
 
 from hdwarp.delegate.render_delegate import RenderDelegate
-from hdwarp.delegate.render_index import IndexCounts
 from hdwarp.errors import ArgumentError, Diagnostics, Error, NotSupported, raise_errors
 from hdwarp.launch import find_device
 from hdwarp.stage.changes import ChangeListener
@@ -178,20 +177,22 @@ class Scene:
             raise Error("the scene's Usd.Stage has expired; keep a reference to it, or open a new Scene")
         code = self.time_code if time is None and self.time_code is not None else resolve_time(self.stage, time)
         changes, visited = reader.update(self._listener.take(), code)
-        told = [*self._opening, *reader.diagnostics()] if visited or changes else None
-        if self.strict and told is not None:
+        if changes is None:
+            self.time, self.time_code = reader.time_code, code
+            return SyncCounts()
+        told = [*self._opening, *reader.diagnostics()]
+        if self.strict:
             try:
                 raise_errors(told)
             except Error:
                 reader.forget()
                 raise
         self.time, self.time_code = reader.time_code, code
-        if told is not None:
-            self.diagnostics.clear()
-            self.diagnostics.extend(told)
+        self.diagnostics.clear()
+        self.diagnostics.extend(told)
         if changes.complete and DEFAULT_CAMERA in self.index.camera_rows:
             changes.cameras[DEFAULT_CAMERA] = self.index.cameras[self.index.camera_rows[DEFAULT_CAMERA]]
-        found = self.index.apply(changes) if changes else IndexCounts()
+        found = self.index.apply(changes)
         return SyncCounts(prims_read=visited, **asdict(found), **asdict(self.delegate.commit_resources(self.index)))
 
     def frame_default_camera(self, image_aspect: float) -> str:

@@ -62,7 +62,7 @@ def dirty_parts(
     if "/" in edits.resynced:
         return DirtyParts(everything=True)
     parts = DirtyParts()
-    for path in edits.resynced:
+    for path in edits.resynced | _misnamed(stage, edits):
         parts.metrics = True
         parts.geometry.add(path)
         parts.bindings.update(_places(stage, path))
@@ -77,7 +77,7 @@ def dirty_parts(
     users |= {user for path in edits.changed for user in sources.get(path, ())}
     for user in users:
         _add_roots(stage, user, parts)
-    todo = [*edits.resynced, *edits.changed, *users]
+    todo = [place for path in (*edits.resynced, *edits.changed, *users) for place in _places(stage, path)]
     seen = set(todo)
     while todo:
         for owner in _linked(contents, todo.pop()):
@@ -86,6 +86,16 @@ def dirty_parts(
                 todo.append(owner)
                 _add_roots(stage, owner, parts)
     return parts
+
+
+def _misnamed(stage: Usd.Stage, edits: StageEdits) -> set[str]:
+    """After renames Usd sometimes names prims of prototypes by what they were called before. What is above those is looked at whole."""
+    found = set()
+    for path in edits.changed:
+        prefixes = [str(prefix) for prefix in Sdf.Path(path).GetPrefixes()]
+        if path != "/" and not stage.GetPrimAtPath(path) and edits.resynced.isdisjoint(prefixes):
+            found.update([prefix for prefix in prefixes if stage.GetPrimAtPath(prefix)][-1:])
+    return found
 
 
 def _add_changed(stage: Usd.Stage, prim: Usd.Prim, path: str, names: set[str], parts: DirtyParts) -> None:
@@ -137,6 +147,10 @@ def _look_for_materials(stage: Usd.Stage, path: str, materials: Mapping[str, obj
 
 
 def _add_roots(stage: Usd.Stage, path: str, parts: DirtyParts) -> None:
+    """Where to walk anew for a prim at ``path``, which may be gone."""
+    parent = stage.GetPrimAtPath(Sdf.Path(path).GetParentPath())
+    if parent and parent.IsA(UsdGeom.Mesh):  # a mesh is read with the subsets of its faces
+        parts.prims.add(str(parent.GetPath()))
     for place in _places(stage, path):
         root, above = place, None
         for prefix in Sdf.Path(place).GetPrefixes():
@@ -151,7 +165,6 @@ def _add_roots(stage: Usd.Stage, path: str, parts: DirtyParts) -> None:
             above = prim
         if above is not None and above.IsA(UsdGeom.Mesh) and str(above.GetPath()) != place:  # a subset of its faces
             root = str(above.GetPath())
-            parts.prims.add(root)
         parts.roots.add(root)
 
 

@@ -165,9 +165,9 @@ class StageReader:
 
     # -- reading ----------------------------------------------------------------------------------------------------------
 
-    def update(self, edits: StageEdits, time: Usd.TimeCode) -> tuple[StageChanges, int]:
-        """Read what ``edits`` and the way to ``time`` have changed: (what is new, prims visited). Everything at the first call. Broken
-        prims are skipped and named in the diagnostics; nothing on a stage raises."""
+    def update(self, edits: StageEdits, time: Usd.TimeCode) -> tuple[StageChanges | None, int]:
+        """Read what ``edits`` and the way to ``time`` have changed: (what is new, None where there was
+        nothing to read; prims visited). Everything at the first call. Broken prims are skipped and named in the diagnostics; nothing on a stage raises."""
         if self.time is None:
             parts = DirtyParts(everything=True)
         else:
@@ -179,7 +179,7 @@ class StageReader:
             parts = dirty_parts(self.stage, edits, self._contents, self._sources, self.materials)
         self.time = time
         if not parts:
-            return StageChanges(), 0
+            return None, 0
         try:
             with quietly() as messages:
                 return self._read(parts, messages)

@@ -1,0 +1,75 @@
+"""The test that matters most of a live scene: after any edits, the same bits as a scene opened afresh from the same stage."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+
+from hdwarp.batch.shots import plan_shot
+from hdwarp.errors import Diagnostics
+from hdwarp.rendering import render_shot
+from hdwarp.scene import Scene
+from tests.live.live_edits import LiveStage
+
+AOVS = ("color", "albedo", "distance_to_image_plane", "normal", "Ngeom", "position", "primId", "instanceId", "elementId", "triangleId")
+AOVS = (*AOVS, "barycentric", "materialId", "bodyId")
+SEQUENCES = int(os.environ.get("HDWARP_LIVE_SEQUENCES", "40"))  # more of them by night
+
+
+def picture(scene: Scene):
+    names = scene.tables.primvar_names()
+    aovs = [*AOVS, *(f"primvars:{name}" for name in ("displayColor", "heat") if name in names)]
+    shot = plan_shot(scene.stage, "/cam", resolution=(64, 48), aovs=aovs, diagnostics=Diagnostics())
+    return render_shot(scene, shot)
+
+
+def assert_same(synced: Scene, fresh: Scene, history: list[str]) -> None:
+    """All that is given out: planes, paths, cameras, bodies, what is told."""
+    told = f"after {history}"
+    assert synced.index.prim_paths == fresh.index.prim_paths, told
+    assert synced.index.material_paths == fresh.index.material_paths, told
+    assert synced.bodies.label == fresh.bodies.label, told
+    assert np.array_equal(synced.bodies.pose, fresh.bodies.pose), told
+    assert synced.cameras.label == fresh.cameras.label, told
+    assert synced.reader.prim_counts == fresh.reader.prim_counts, told
+    assert synced.lights.label == fresh.lights.label, told
+    ours, theirs = picture(synced), picture(fresh)
+    assert list(ours.aovs) == list(theirs.aovs), told
+    for name in ours.aovs:
+        assert np.array_equal(ours[name], theirs[name], equal_nan=True), f"{name} {told}"
+    for id in np.unique(ours["primId"])[1:4]:
+        row, column = (int(i[0]) for i in np.nonzero(ours["primId"] == id))
+        assert ours.instance_ids(row, column) == theirs.instance_ids(row, column), told
+    assert said(synced) == said(fresh), told
+
+
+def said(scene: Scene) -> list[str]:
+    """What is told of the stage; what Usd itself prints comes when it looks, not when things are."""
+    return sorted(str(item) for item in scene.diagnostics if item.code != "usd")
+
+
+def follow(seed: int, steps: int, device: str) -> list[str]:
+    """Edit, sync and compare, ``steps`` times."""
+    live, history = LiveStage(seed), []
+    with Scene(live.stage, device=device, time=live.time) as synced:
+        for _ in range(steps):
+            history += [live.edit() for _ in range(live.rng.integers(1, 4))]
+            synced.sync(live.time)
+            with Scene(live.stage, device=device, time=live.time) as fresh:
+                assert_same(synced, fresh, [f"seed {seed}", *history])
+            done = synced.sync()
+            assert not any(getattr(done, name) for name in done.__dataclass_fields__), f"a sync after a sync did {done}"
+    return history
+
+
+@pytest.mark.parametrize("seed", range(SEQUENCES))
+def test_edited_and_opened_afresh_are_the_same(seed, device):
+    follow(seed, 6, device)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(1000, 1000 + 5 * SEQUENCES))
+def test_long_histories(seed, device):
+    follow(seed, 25, device)
