@@ -6,12 +6,12 @@ import os
 
 import numpy as np
 import pytest
+from tests.live.live_edits import LiveStage
 
 from hdwarp.batch.shots import plan_shot
 from hdwarp.errors import Diagnostics
 from hdwarp.rendering import render_shot
 from hdwarp.scene import Scene
-from tests.live.live_edits import LiveStage
 
 AOVS = ("color", "albedo", "distance_to_image_plane", "normal", "Ngeom", "position", "primId", "instanceId", "elementId", "triangleId")
 AOVS = (*AOVS, "barycentric", "materialId", "bodyId")

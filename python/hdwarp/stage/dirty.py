@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from pxr import Sdf, Usd, UsdGeom, UsdShade
@@ -55,10 +55,10 @@ class DirtyParts:
 
 
 def dirty_parts(
-    stage: Usd.Stage, edits: StageEdits, contents: PathMap[set[str]], sources: PathMap[set[str]], materials: Mapping[str, object]
+    stage: Usd.Stage, edits: StageEdits, contents: PathMap[set[str]], sources: PathMap[set[str]], materials: Iterable[str]
 ) -> DirtyParts:
     """``contents``: path of a subtree -> paths of what it is drawn by; ``sources``: path of a prim -> paths of what is made from its
-    values; ``materials``: paths of the materials in use."""
+    values; ``materials``: paths of the materials that are bound."""
     if "/" in edits.resynced:
         return DirtyParts(everything=True)
     parts = DirtyParts()
@@ -129,7 +129,7 @@ def _is_subset(prim: Usd.Prim) -> bool:
     return prim.GetParent().IsA(UsdGeom.Mesh)
 
 
-def _look_for_materials(stage: Usd.Stage, path: str, materials: Mapping[str, object], parts: DirtyParts) -> None:
+def _look_for_materials(stage: Usd.Stage, path: str, materials: Iterable[str], parts: DirtyParts) -> None:
     """Materials that come or go may be bound anywhere; nodes inside one in use are nobody else's bindings."""
     if any(path.startswith(f"{material}/") for material in materials):
         parts.materials = True

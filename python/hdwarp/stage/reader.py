@@ -92,6 +92,7 @@ class StageReader:
         self._records: PathMap[PrimRecord] = PathMap()
         self._geometry: PathMap[MeshEntry | InstancerEntry] = PathMap()
         self._bindings: PathMap[tuple[str, tuple[Diagnostic, ...]]] = PathMap()  # asker -> path of its material
+        self._bound: Counter[str] = Counter()  # materials by bindings
         self._material_told: dict[str, tuple[Diagnostic, ...]] = {}
         self._material_uses: Counter[str] = Counter()  # by gprims
         self._contents: PathMap[set[str]] = PathMap()  # path of a subtree -> records of what it is drawn by
@@ -166,8 +167,10 @@ class StageReader:
     # -- reading ----------------------------------------------------------------------------------------------------------
 
     def update(self, edits: StageEdits, time: Usd.TimeCode) -> tuple[StageChanges | None, int]:
-        """Read what ``edits`` and the way to ``time`` have changed: (what is new, None where there was
-        nothing to read; prims visited). Everything at the first call. Broken prims are skipped and named in the diagnostics; nothing on a stage raises."""
+        """Read what ``edits`` and the way to ``time`` have changed: (what is new, None where there was nothing to read; prims visited).
+
+        Everything at the first call. Broken prims are skipped and named in the diagnostics; nothing on a stage raises.
+        """
         if self.time is None:
             parts = DirtyParts(everything=True)
         else:
@@ -176,7 +179,7 @@ class StageReader:
                 # At the default time what has a single sample differs too.
                 anew = time.IsDefault() or self.time.IsDefault()
                 edits = StageEdits({"/"}) if anew else self._varying.added_to(edits)
-            parts = dirty_parts(self.stage, edits, self._contents, self._sources, self.materials)
+            parts = dirty_parts(self.stage, edits, self._contents, self._sources, self._bound)
         self.time = time
         if not parts:
             return None, 0
@@ -207,7 +210,8 @@ class StageReader:
         for path in parts.prims:
             self._geometry.pop(path, None)
         for path in parts.bindings:
-            self._bindings.take(path)
+            for _, (material, _) in self._bindings.take(path):
+                _count(self._bound, material, -1)
         for path in parts.new_points:
             entry = self._geometry.get(path)
             if isinstance(entry, MeshEntry):
@@ -307,9 +311,7 @@ class StageReader:
 
     def _count_uses(self, gprim: Gprim, sign: int) -> None:
         for path in {gprim.material, *gprim.subset_materials} - {""}:
-            self._material_uses[path] += sign
-            if not self._material_uses[path]:
-                del self._material_uses[path]
+            _count(self._material_uses, path, sign)
 
     # -- materials --------------------------------------------------------------------------------------------------------
 
@@ -325,6 +327,7 @@ class StageReader:
             said.setdefault(item.path, []).append(item)
         for asker, path in zip(paths, bound, strict=True):
             self._bindings[asker] = path, tuple(said.get(asker, ()))
+            _count(self._bound, path, 1)
         nothing = "", ()
 
         def find(item: Drawn) -> tuple[str, tuple[str, ...]]:
@@ -346,6 +349,12 @@ class StageReader:
             log = Diagnostics()
             changes[path] = self.materials[path] = read_material(UsdShade.Material(self.stage.GetPrimAtPath(path)), path, self.time, log)
             self._material_told[path] = tuple(log)
+
+
+def _count(counter: Counter[str], name: str, sign: int) -> None:
+    counter[name] += sign
+    if not counter[name]:
+        del counter[name]
 
 
 def _link(links: PathMap[set[str]], pairs: list[tuple[str, str]]) -> dict[str, set[str]]:
