@@ -6,6 +6,8 @@ loops over its *lanes* become SIMD code. On CUDA a job is one pixel. Both comput
 
 from __future__ import annotations
 
+from typing import Any
+
 import warp as wp
 
 from hdwarp.launch import LANE_OPTIONS
@@ -70,6 +72,31 @@ def pixel_run(views: wp.array[ViewRow], job: wp.int32, lanes: wp.int32, blocks: 
         run.output = views[run.view].output + row * width + run.x - run.left
         run.blocks = wp.min((wp.min(pitch - start, run.right - run.x) + lanes - 1) // lanes, blocks)
     return run
+
+
+_STORE = """
+    const int lanes = sizeof(first.c) / sizeof(first.c[0]);
+    if (low <= 0 && high >= lanes)
+        for (int i = 0; i < lanes; ++i)
+            out.data[pixel + i] = PIXEL;
+    else
+        for (int i = low; i < high; ++i)
+            out.data[pixel + i] = PIXEL;
+"""
+# Stores of a block's lanes low..high - 1 from output pixel ``pixel`` on. Native: Warp indexes with a stride known only when the kernel
+# runs, which makes sixteen guarded stores of what is one.
+
+
+@wp.func_native(_STORE.replace("PIXEL", "first.c[i]"))
+def store_scalars(first: Any, low: wp.int32, high: wp.int32, pixel: wp.int32, out: wp.array[Any]): ...
+
+
+@wp.func_native(_STORE.replace("PIXEL", "{first.c[i], second.c[i]}"))
+def store_pairs(first: Any, second: Any, low: wp.int32, high: wp.int32, pixel: wp.int32, out: wp.array[wp.vec2f]): ...
+
+
+@wp.func_native(_STORE.replace("PIXEL", "{first.c[i], second.c[i], third.c[i]}"))
+def store_triples(first: Any, second: Any, third: Any, low: wp.int32, high: wp.int32, pixel: wp.int32, out: wp.array[wp.vec3f]): ...
 
 
 @wp.struct
