@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import warp as wp
 
@@ -11,14 +12,22 @@ from hdwarp.aovs.resolve import ColourSamples, ResolvePlan, primvars_needed
 from hdwarp.delegate.render_settings import RenderSettings
 from hdwarp.delegate.sampling import sample_grid
 from hdwarp.errors import ArgumentError
+from hdwarp.launch import Pipeline, cut
 from hdwarp.shade.cutout import MAX_LAYERS, mark_cutouts
 from hdwarp.tables.scene_tables import SceneTables
 from hdwarp.tables.structs import Peel, Visibility
-from hdwarp.trace import SceneKinds, trace
+from hdwarp.trace import SceneKinds, trace, trace_step
 from hdwarp.views.rows import ViewTable
 
 _WIDTHS = {"normals": 3, "displayColor": 3}  # primvars that shading reads; all others are as wide as authored
+_LEAST_TILES = 16  # worth a stretch of a pipeline
 _AVERAGED = ("color", "rgba8")  # planes that average samples; all others are those of the pixel's centre
+
+
+@dataclass(frozen=True, slots=True)
+class _Planes:
+    plan: ResolvePlan
+    traced: Pipeline | None  # the plan and the trace before it in one; None where cut-outs make the trace a loop
 
 
 class RenderPass:
@@ -78,7 +87,7 @@ class RenderPass:
             return
         self._bind(aov_bindings, dict(clear or {}))
 
-        def look(shift: tuple[float, float]) -> None:
+        def look(planes: _Planes, shift: tuple[float, float]) -> None:
             self.views.update(
                 self.tables.cameras.columns,
                 self.tables.world_columns,
@@ -89,16 +98,20 @@ class RenderPass:
                 clip=clip,
                 shift=shift,
             )
-            self._trace()
+            if planes.traced is not None:
+                planes.traced.run()
+            else:
+                self._trace()
+                planes.plan.update()
 
         centre = (0.0, 0.0)
         if self._truth is not None:
-            look(centre)
-            self._truth.update()
+            look(self._truth, centre)
         for i, shift in enumerate(self._grid if self._colour is not None else ()):
-            if shift != centre or self._truth is None:
-                look(shift)
-            self._colour.update()
+            if shift == centre and self._truth is not None:
+                self._colour.plan.update()  # the record is still that of the pixels' centres
+            else:
+                look(self._colour, shift)
             self._samples.add(first=i == 0)
         if self._samples is not None:
             self._samples.finish(len(self._grid))
@@ -118,20 +131,22 @@ class RenderPass:
             self._trace_layer(self._peel)
 
     def _trace_layer(self, peel: Peel | None) -> None:
-        trace(
-            self.views.rows,
-            self.views.count,
-            self.views.tile_count,
-            self.tables.meshes.columns,
-            self.tables.instances.columns(cull=self.settings.cull),
-            self.tables.top_level,
-            self._record,
-            kinds=self._kinds,
-            affine=self._affine,
-            planes=self.views.planes,
-            peel=peel,
-            device=self.tables.device,
-        )
+        trace(tile_count_total=self.views.tile_count, peel=peel, **self._scene())
+
+    def _scene(self) -> dict[str, object]:
+        """What the tracer takes."""
+        return {
+            "views": self.views.rows,
+            "view_count": self.views.count,
+            "meshes": self.tables.meshes.columns,
+            "instances": self.tables.instances.columns(cull=self.settings.cull),
+            "top": self.tables.top_level,
+            "visibility": self._record,
+            "kinds": self._kinds,
+            "affine": self._affine,
+            "planes": self.views.planes,
+            "device": self.tables.device,
+        }
 
     def _bind(self, bindings: Mapping[str, wp.array], clear: dict[str, object]) -> None:
         """Plans for these buffers; kept until other buffers or clear values come."""
@@ -160,10 +175,10 @@ class RenderPass:
             self._colour = self._plan({"color": self._samples.sample}, colour_clear)
         self._bound = key
 
-    def _plan(self, outputs: dict[str, wp.array], clear: dict[str, object]) -> ResolvePlan:
+    def _plan(self, outputs: dict[str, wp.array], clear: dict[str, object]) -> _Planes:
         tables = self.tables
         primvars = {name: tables.primvar(name, _WIDTHS.get(name)) for name in primvars_needed(tuple(outputs))}
-        return ResolvePlan(
+        plan = ResolvePlan(
             self.views.rows,
             self.views.count,
             self.views.width,
@@ -177,6 +192,18 @@ class RenderPass:
             clear={name: value for name, value in clear.items() if name in outputs},
             device=tables.device,
         )
+        return _Planes(plan, None if self._peel is not None else self._pipeline(plan))
+
+    def _pipeline(self, plan: ResolvePlan) -> Pipeline:
+        """Trace and resolve over rows of tiles: pixels are resolved right after they were traced."""
+        step, jobs_per_tile = trace_step(**self._scene())
+        bands, stretches = self.views.bands, []
+        least = -(-_LEAST_TILES * (len(bands) - 1) // max(self.views.tile_count, 1))
+        for first, last in cut(len(bands) - 1, least, self.tables.device):
+            tiles, lines = zip(bands[first], bands[last], strict=True)
+            of_lines = (lines[0] * plan.jobs_per_line, lines[1] * plan.jobs_per_line)
+            stretches.append([(tiles[0] * jobs_per_tile, tiles[1] * jobs_per_tile), *[of_lines] * len(plan.steps)])
+        return Pipeline([step, *plan.steps], stretches, device=self.tables.device)
 
 
 def array_type(tables: SceneTables, aov: str) -> type:
