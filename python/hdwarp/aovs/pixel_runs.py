@@ -75,28 +75,52 @@ def pixel_run(views: wp.array[ViewRow], job: wp.int32, lanes: wp.int32, blocks: 
 
 
 _STORE = """
-    const int lanes = sizeof(first.c) / sizeof(first.c[0]);
+    const int lanes = sizeof(a.c) / sizeof(a.c[0]);
     if (low <= 0 && high >= lanes)
-        for (int i = 0; i < lanes; ++i)
-            out.data[pixel + i] = PIXEL;
+        for (int i = 0; i < lanes; ++i) { BODY }
     else
-        for (int i = low; i < high; ++i)
-            out.data[pixel + i] = PIXEL;
+        for (int i = low; i < high; ++i) { BODY }
 """
 # Stores of a block's lanes low..high - 1 from output pixel ``pixel`` on. Native: Warp indexes with a stride known only when the kernel
 # runs, which makes sixteen guarded stores of what is one.
 
 
-@wp.func_native(_STORE.replace("PIXEL", "first.c[i]"))
-def store_scalars(first: Any, low: wp.int32, high: wp.int32, pixel: wp.int32, out: wp.array[Any]): ...
+def _store(target: str, *values: str) -> str:
+    return _STORE.replace("BODY", " ".join(f"{target.replace('#', str(k))} = {value};" for k, value in enumerate(values)))
 
 
-@wp.func_native(_STORE.replace("PIXEL", "{first.c[i], second.c[i]}"))
-def store_pairs(first: Any, second: Any, low: wp.int32, high: wp.int32, pixel: wp.int32, out: wp.array[wp.vec2f]): ...
+@wp.func_native(_store("out.data[pixel + i]", "a.c[i]"))
+def store_scalars(a: Any, low: wp.int32, high: wp.int32, pixel: wp.int32, out: wp.array[Any]): ...
 
 
-@wp.func_native(_STORE.replace("PIXEL", "{first.c[i], second.c[i], third.c[i]}"))
-def store_triples(first: Any, second: Any, third: Any, low: wp.int32, high: wp.int32, pixel: wp.int32, out: wp.array[wp.vec3f]): ...
+@wp.func_native(_store("out.data[pixel + i].c[#]", "a.c[i]", "b.c[i]"))
+def store_pairs(a: Any, b: Any, low: wp.int32, high: wp.int32, pixel: wp.int32, out: wp.array[Any]): ...
+
+
+@wp.func_native(_store("out.data[pixel + i].c[#]", "a.c[i]", "b.c[i]", "c.c[i]"))
+def store_triples(a: Any, b: Any, c: Any, low: wp.int32, high: wp.int32, pixel: wp.int32, out: wp.array[Any]): ...
+
+
+@wp.func_native(_store("out.data[pixel + i].c[#]", "a.c[i]", "b.c[i]", "c.c[i]", "d.c[i]"))
+def store_quads(a: Any, b: Any, c: Any, d: Any, low: wp.int32, high: wp.int32, pixel: wp.int32, out: wp.array[Any]): ...
+
+
+@wp.func_native(
+    "if (width == 3) {"
+    + _store("out.data[3 * (pixel + i) + #]", "a.c[i]", "b.c[i]", "c.c[i]")
+    + """}
+    else
+        for (int i = low; i < high; ++i) {
+            const float all[4] = {a.c[i], b.c[i], c.c[i], d.c[i]};
+            for (int k = 0; k < width; ++k)
+                out.data[width * (pixel + i) + k] = all[k];
+        }
+"""
+)
+def store_components(
+    a: Any, b: Any, c: Any, d: Any, width: wp.int32, low: wp.int32, high: wp.int32, pixel: wp.int32, out: wp.array[wp.float32]
+):
+    """The first ``width`` of four numbers, 1 to 4."""
 
 
 @wp.struct
