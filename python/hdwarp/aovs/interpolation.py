@@ -6,7 +6,7 @@ import functools
 
 import warp as wp
 
-from hdwarp.aovs.pixel_runs import NO_INSTANCE, block_count, lane_options, pixel_run, store_components, store_triples
+from hdwarp.aovs.pixel_runs import NO_INSTANCE, block_count, lane_options, load_columns, pixel_run, store_components, store_triples
 from hdwarp.tables.structs import FACE_VARYING, NONE, UNIFORM, VERTEX, InstanceColumns, MeshColumns, PrimvarColumns, ViewRow
 
 _SHORTEST = 1.0e-30  # squared length of an interpolated normal below which it is no direction
@@ -18,6 +18,7 @@ def primvar_kernel(lanes: int) -> wp.Kernel:
     LANES, BLOCKS = lanes, block_count(lanes)
     ints = wp.types.vector(length=lanes, dtype=wp.int32)
     floats = wp.types.vector(length=lanes, dtype=wp.float32)
+    load_pairs = load_columns(lanes, 2)
 
     @wp.kernel(enable_backward=False, module="unique", module_options=lane_options(lanes))
     def primvar_at_hit(
@@ -132,10 +133,10 @@ def primvar_kernel(lanes: int) -> wp.Kernel:
                     number_a[lane] = wp.where(own, primvar.indices[wp.where(own, indices[lane] + number_a[lane], 0)], number_a[lane])
                     number_b[lane] = wp.where(own, primvar.indices[wp.where(own, indices[lane] + number_b[lane], 0)], number_b[lane])
                     number_c[lane] = wp.where(own, primvar.indices[wp.where(own, indices[lane] + number_c[lane], 0)], number_c[lane])
+            weights = load_pairs(barycentric, low, high, pixel)
             for lane in range(LANES):
-                here = pixel + wp.clamp(lane, low, high - 1)
                 varies = kind[lane] == VERTEX or kind[lane] == FACE_VARYING
-                a, b = barycentric[2 * here], barycentric[2 * here + 1]
+                a, b = weights[0, lane], weights[1, lane]
                 w0[lane] = wp.where(varies, a, 1.0)
                 w1[lane] = wp.where(varies, b, 0.0)
                 w2[lane] = wp.where(varies, 1.0 - a - b, 0.0)
@@ -169,6 +170,7 @@ def normals_kernel(lanes: int) -> wp.Kernel:
     LANES, BLOCKS = lanes, block_count(lanes)
     ints = wp.types.vector(length=lanes, dtype=wp.int32)
     floats = wp.types.vector(length=lanes, dtype=wp.float32)
+    load_triples = load_columns(lanes, 3)
 
     @wp.kernel(enable_backward=False, module="unique", module_options=lane_options(lanes))
     def normals(
@@ -178,7 +180,8 @@ def normals_kernel(lanes: int) -> wp.Kernel:
         views: wp.array[ViewRow],
         jobs: wp.int32,
         rows: wp.int32,
-        object_from_world: wp.array[wp.float32],  # of the instances, flat
+        turn: wp.array[wp.float32],  # InstanceColumns.object_from_world, flat
+        instances: InstanceColumns,
         seen_instances: wp.array[ints],  # of the visibility record, a block an item
         geometric: wp.array[wp.float32],  # flat, three a pixel
         smooth: wp.array[wp.float32],  # object space, not unit, flat; null where no mesh has normals
@@ -202,34 +205,46 @@ def normals_kernel(lanes: int) -> wp.Kernel:
             pixel = run.output + block * LANES
             low = wp.max(run.left - run.x - block * LANES, 0)
             high = wp.min(run.right - run.x - block * LANES, LANES)
-            highest = wp.int32(-1)
+            lowest, highest = wp.int32(NO_INSTANCE), wp.int32(-1)
             for lane in range(LANES):
-                row[lane] = wp.where(lane >= low and lane < high, found[lane], -1)
-                highest = wp.max(highest, row[lane])
+                i = wp.where(lane >= low and lane < high, found[lane], -1)
+                row[lane] = i
+                highest = wp.max(highest, i)
+                lowest = wp.min(lowest, wp.where(i < 0, NO_INSTANCE, i))
             if highest < 0:
                 if normal:
                     store_triples(floats(clear[0]), floats(clear[1]), floats(clear[2]), low, high, pixel, normal)
                 if normal_eye:
                     store_triples(floats(clear_eye[0]), floats(clear_eye[1]), floats(clear_eye[2]), low, high, pixel, normal_eye)
                 continue
+            face = load_triples(geometric, low, high, pixel)
             for lane in range(LANES):
-                here = 3 * (pixel + wp.clamp(lane, low, high - 1))
-                x[lane] = geometric[here]
-                y[lane] = geometric[here + 1]
-                z[lane] = geometric[here + 2]
+                x[lane] = face[0, lane]
+                y[lane] = face[1, lane]
+                z[lane] = face[2, lane]
             if smooth:
+                own = load_triples(smooth, low, high, pixel)
+                if lowest == highest:
+                    m = instances.object_from_world[highest]
+                    for lane in range(LANES):
+                        a, b, c = own[0, lane], own[1, lane], own[2, lane]
+                        p[lane] = m[0, 0] * a + m[1, 0] * b + m[2, 0] * c
+                        q[lane] = m[0, 1] * a + m[1, 1] * b + m[2, 1] * c
+                        r[lane] = m[0, 2] * a + m[1, 2] * b + m[2, 2] * c
+                else:
+                    for lane in range(LANES):
+                        a, b, c = own[0, lane], own[1, lane], own[2, lane]
+                        k = 9 * wp.max(row[lane], 0)
+                        p[lane] = turn[k] * a + turn[k + 3] * b + turn[k + 6] * c
+                        q[lane] = turn[k + 1] * a + turn[k + 4] * b + turn[k + 7] * c
+                        r[lane] = turn[k + 2] * a + turn[k + 5] * b + turn[k + 8] * c
                 for lane in range(LANES):
-                    here = 3 * (pixel + wp.clamp(lane, low, high - 1))
-                    a, b, c = smooth[here], smooth[here + 1], smooth[here + 2]
-                    m = 9 * wp.max(row[lane], 0)
-                    nx = object_from_world[m] * a + object_from_world[m + 3] * b + object_from_world[m + 6] * c
-                    ny = object_from_world[m + 1] * a + object_from_world[m + 4] * b + object_from_world[m + 7] * c
-                    nz = object_from_world[m + 2] * a + object_from_world[m + 5] * b + object_from_world[m + 8] * c
+                    a, b, c = own[0, lane], own[1, lane], own[2, lane]
                     usable = a * a + b * b + c * c > _SHORTEST
-                    unit = 1.0 / wp.sqrt(nx * nx + ny * ny + nz * nz)
-                    x[lane] = wp.where(usable, nx * unit, x[lane])
-                    y[lane] = wp.where(usable, ny * unit, y[lane])
-                    z[lane] = wp.where(usable, nz * unit, z[lane])
+                    unit = 1.0 / wp.sqrt(p[lane] * p[lane] + q[lane] * q[lane] + r[lane] * r[lane])
+                    x[lane] = wp.where(usable, p[lane] * unit, x[lane])
+                    y[lane] = wp.where(usable, q[lane] * unit, y[lane])
+                    z[lane] = wp.where(usable, r[lane] * unit, z[lane])
             if normal:
                 for lane in range(LANES):
                     p[lane] = wp.where(row[lane] >= 0, x[lane], clear[0])

@@ -4,8 +4,7 @@ On the CPU a block has 16 pixels and starts where the tiles of the full image do
 loops over its *lanes* become SIMD code. On CUDA a job is one pixel. Both compute a pixel from its coordinates alone: same bits.
 """
 
-from __future__ import annotations
-
+import functools
 from typing import Any
 
 import warp as wp
@@ -121,6 +120,33 @@ def store_components(
     a: Any, b: Any, c: Any, d: Any, width: wp.int32, low: wp.int32, high: wp.int32, pixel: wp.int32, out: wp.array[wp.float32]
 ):
     """The first ``width`` of four numbers, 1 to 4."""
+
+
+_LOAD = """
+    wp::mat_t<WIDTH, LANES, float> columns;
+    if (low <= 0 && high >= LANES)
+        for (int i = 0; i < LANES; ++i)
+            for (int k = 0; k < WIDTH; ++k)
+                columns.data[k][i] = plane.data[WIDTH * (pixel + i) + k];
+    else
+        for (int i = low; i < high; ++i)
+            for (int k = 0; k < WIDTH; ++k)
+                columns.data[k][i] = plane.data[WIDTH * (pixel + i) + k];
+    return columns;
+"""
+
+
+@functools.cache
+def load_columns(lanes: int, width: int) -> wp.Function:
+    """A function that reads what `store_pairs` or `store_triples` wrote, the plane given as its numbers: a matrix ``(width, lanes)``, 0
+    outside low..high - 1."""
+    code = _LOAD.replace("WIDTH", str(width)).replace("LANES", str(lanes))
+    columns = wp.types.matrix(shape=(width, lanes), dtype=wp.float32)
+
+    @wp.func_native(code)
+    def load(plane: wp.array[wp.float32], low: wp.int32, high: wp.int32, pixel: wp.int32) -> columns: ...
+
+    return load
 
 
 @wp.struct

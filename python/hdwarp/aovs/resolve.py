@@ -205,7 +205,7 @@ class ResolvePlan:
             clears = [wp.vec3f(*self._clear_of("normal")), wp.vec3f(*self._clear_of("Neye"))]
             planes = [self._scalars(geometry.normal), self._scalars(smooth_plane)]
             turn = self._scalars(instances.object_from_world)
-            self._add(normals_kernel(self._lanes), [turn, seen, *planes, *clears, normal, asked.get("Neye")])
+            self._add(normals_kernel(self._lanes), [turn, instances, seen, *planes, *clears, normal, asked.get("Neye")])
         if coloured:
             display_plane = None
             if display is not None:
