@@ -8,11 +8,12 @@ from collections.abc import Mapping
 import warp as wp
 
 from hdwarp.aovs.buffers import flat_pixels, flat_scalars, flat_vectors
+from hdwarp.aovs.geometry_planes import GeometryClears, GeometryPlanes
 from hdwarp.aovs.ids import IdClears, IdPlanes, ids_kernel
 from hdwarp.aovs.interpolation import normals_kernel, primvar_kernel
 from hdwarp.aovs.pixel_runs import jobs_per_row, lane_count
 from hdwarp.aovs.registry import AOVS, aov_spec, primvar_name
-from hdwarp.aovs.resolve_kernels import GeometryClears, GeometryPlanes, geometry_kernel
+from hdwarp.aovs.resolve_kernels import geometry_kernel
 from hdwarp.errors import ArgumentError
 from hdwarp.launch import GRAIN, Pipeline, Step, cut, launch
 from hdwarp.shade.encode import srgb_tables

@@ -6,6 +6,7 @@ import functools
 
 import warp as wp
 
+from hdwarp.aovs.geometry_planes import GeometryClears, GeometryPlanes, clear_block
 from hdwarp.aovs.hits import (
     grazing_hit,
     inside_weights,
@@ -33,34 +34,6 @@ from hdwarp.tables.structs import CAPSULE, CONE, CUBE, MESH, PLANE, SPHERE, Inst
 _OUTSIDE = 1.0e-4  # weights below minus this: the exact ray passes the triangle; see `grazing_hit`
 
 
-@wp.struct
-class GeometryPlanes:
-    """Output arrays, flat over pixels; null where nobody asks."""
-
-    distance_to_image_plane: wp.array[wp.float32]
-    camera_depth: wp.array[wp.float32]
-    distance_to_camera: wp.array[wp.float32]
-    depth: wp.array[wp.float32]
-    position: wp.array[wp.vec3f]
-    position_eye: wp.array[wp.vec3f]
-    normal: wp.array[wp.vec3f]  # geometric, world
-    barycentric: wp.array[wp.vec2f]
-
-
-@wp.struct
-class GeometryClears:
-    """What a pixel that sees nothing holds."""
-
-    distance_to_image_plane: wp.float32
-    camera_depth: wp.float32
-    distance_to_camera: wp.float32
-    depth: wp.float32
-    position: wp.vec3f
-    position_eye: wp.vec3f
-    normal: wp.vec3f
-    barycentric: wp.vec2f
-
-
 @functools.cache
 def geometry_kernel(lanes: int) -> wp.Kernel:
     """Distances, positions, the geometric normal and weights, for runs of ``lanes`` pixels."""
@@ -68,29 +41,7 @@ def geometry_kernel(lanes: int) -> wp.Kernel:
     ints = wp.types.vector(length=lanes, dtype=wp.int32)
     floats = wp.types.vector(length=lanes, dtype=wp.float32)
     doubles = wp.types.vector(length=lanes, dtype=wp.float64)
-
-    @wp.func
-    def store_clears(clear: GeometryClears, low: wp.int32, high: wp.int32, pixel: wp.int32, out: GeometryPlanes):
-        """A block in which no pixel sees anything."""
-        if out.distance_to_image_plane:
-            store_scalars(floats(clear.distance_to_image_plane), low, high, pixel, out.distance_to_image_plane)
-        if out.camera_depth:
-            store_scalars(floats(clear.camera_depth), low, high, pixel, out.camera_depth)
-        if out.distance_to_camera:
-            store_scalars(floats(clear.distance_to_camera), low, high, pixel, out.distance_to_camera)
-        if out.depth:
-            store_scalars(floats(clear.depth), low, high, pixel, out.depth)
-        if out.position:
-            x, y, z = floats(clear.position[0]), floats(clear.position[1]), floats(clear.position[2])
-            store_triples(x, y, z, low, high, pixel, out.position)
-        if out.position_eye:
-            x, y, z = floats(clear.position_eye[0]), floats(clear.position_eye[1]), floats(clear.position_eye[2])
-            store_triples(x, y, z, low, high, pixel, out.position_eye)
-        if out.normal:
-            x, y, z = floats(clear.normal[0]), floats(clear.normal[1]), floats(clear.normal[2])
-            store_triples(x, y, z, low, high, pixel, out.normal)
-        if out.barycentric:
-            store_pairs(floats(clear.barycentric[0]), floats(clear.barycentric[1]), low, high, pixel, out.barycentric)
+    store_clears = clear_block(lanes)
 
     @wp.kernel(enable_backward=False, module="unique", module_options=lane_options(lanes))
     def geometry(
