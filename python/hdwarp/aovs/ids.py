@@ -112,7 +112,6 @@ def ids_kernel(lanes: int) -> wp.Kernel:
             low = wp.max(run.left - run.x - block * LANES, 0)
             high = wp.min(run.right - run.x - block * LANES, LANES)
             found = seen_instances[item]
-            slot = slots[item]
             lowest, highest = wp.int32(NO_INSTANCE), wp.int32(-1)
             for lane in range(LANES):
                 i = wp.where(lane >= low and lane < high, found[lane], -1)
@@ -137,6 +136,7 @@ def ids_kernel(lanes: int) -> wp.Kernel:
                 store_scalars(value, low, high, pixel, out.instance_row)
             if out.element_id or out.triangle_id or out.material_id or out.material_row:
                 subsets = wp.int32(0)
+                slot = slots[item]
                 mesh = of_instances(instances.geometry, row, lowest, highest, -1)
                 if lowest == highest:
                     shared_mesh = wp.max(instances.geometry[highest], 0)

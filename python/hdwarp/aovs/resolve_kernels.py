@@ -88,8 +88,6 @@ def geometry_kernel(lanes: int) -> wp.Kernel:
             high = wp.min(run.right - run.x - block * LANES, LANES)
             x0 = run.x + block * LANES
             found = seen_instances[item]
-            slot = slots[item]
-            key = keys[item]
             lowest, highest = wp.int32(NO_INSTANCE), wp.int32(-1)
             for lane in range(LANES):
                 i = wp.where(lane >= low and lane < high, found[lane], -1)
@@ -99,6 +97,8 @@ def geometry_kernel(lanes: int) -> wp.Kernel:
             if highest < 0:
                 store_clears(clear, low, high, pixel, out)
                 continue
+            slot = slots[item]
+            key = keys[item]
             kinds = wp.int32(0)  # bit per geometry kind in the block
             if lowest == highest:
                 if highest != current:
