@@ -84,9 +84,11 @@ class Pipeline:
         packed = [wp.launch(kernel, 1, [0, 1, 1, *arguments], device=device, record_cmd=True) for kernel, arguments in steps]
         self._stretches: list[list[wp.Launch]] = []
         for stretch in stretches:
-            parts = [_part(command, first, last) for command, (first, last) in zip(packed, stretch, strict=True)]
-            for part, (first, last) in zip(parts, stretch, strict=True):
-                part.set_dim(last - first)
+            parts = []
+            for command, (first, last) in zip(packed, stretch, strict=True):
+                if first < last:
+                    parts.append(_part(command, first, last))
+                    parts[-1].set_dim(last - first)
             self._stretches.append(parts)
 
     def run(self) -> None:
@@ -100,7 +102,7 @@ def cut(count: int, least: int, device: wp.Device | str) -> list[tuple[int, int]
     waits long for another."""
     ends, threads = [0], thread_count() if wp.get_device(device).is_cpu else 1
     while threads > 1 and count - ends[-1] > least:
-        ends.append(ends[-1] + max((count - ends[-1]) // (2 * threads), least))
+        ends.append(ends[-1] + max((count - ends[-1]) // (2 * threads), least, 1))
     return list(itertools.pairwise([*ends, count]))
 
 
