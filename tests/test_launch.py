@@ -117,3 +117,43 @@ def test_a_refused_flag_falls_back(monkeypatch, tmp_path, capfd):
 
 def test_our_flags_are_accepted_here():
     assert launching.flags_are_accepted()
+
+
+@wp.kernel(enable_backward=False, module="unique", module_options=LANE_OPTIONS)
+def add_before(first: wp.int32, step: wp.int32, count: wp.int32, source: wp.array[wp.int32], out: wp.array[wp.int32]):
+    job = first + wp.tid() * step
+    if job >= count:
+        return
+    out[2 * job] = source[job] + 1
+    out[2 * job + 1] = source[job] + 2
+
+
+@pytest.mark.parametrize("thread_count", [1, 2, 7])
+def test_a_pipeline_takes_every_stretch_through_all_steps(monkeypatch, thread_count, device):
+    """The second step reads what the first wrote for the same stretch; a stretch may be empty for one of them."""
+    monkeypatch.setenv("HDWARP_THREADS", str(thread_count))
+    source, out = wp.zeros(100, dtype=wp.int32, device=device), wp.zeros(200, dtype=wp.int32, device=device)
+    stretches = [((a, b), (a, b)) for a, b in launching.cut(100, 3, device)] + [((0, 0), (0, 0))]
+    pipeline = launching.Pipeline([(count_up, [5, source]), (add_before, [source, out])], stretches, device=device)
+    for run in (1, 2):
+        pipeline.run()
+        wp.synchronize_device(device)
+        assert np.array_equal(out.numpy(), np.tile([5 * run + 1, 5 * run + 2], 100))
+
+
+@pytest.mark.parametrize("thread_count", [1, 2, 7])
+@pytest.mark.parametrize(("count", "least"), [(0, 0), (5, 0), (1, 1), (5, 16), (60, 1), (1000, 64)])
+def test_stretches_cover_everything_once(monkeypatch, thread_count, count, least):
+    monkeypatch.setenv("HDWARP_THREADS", str(thread_count))
+    stretches = launching.cut(count, least, "cpu")
+    assert [i for first, last in stretches for i in range(first, last)] == list(range(count))
+    assert all(last - first >= least for first, last in stretches[:-1])
+
+
+def test_a_caller_does_not_wait_for_a_thread_that_sleeps(monkeypatch):
+    """Both jobs are the caller's if no other thread comes for them."""
+    pool = launching._Pool()
+    monkeypatch.setattr(pool, "_grow", lambda size: None)
+    done = []
+    pool.run([lambda: done.append(1), lambda: done.append(2)])
+    assert done == [1, 2]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import functools
+import itertools
 import os
 import threading
 import weakref
@@ -28,6 +30,8 @@ LANE_OPTIONS: dict[str, object] = {"max_unroll": 1, "cpu_compiler_flags": _FLAGS
 
 on_compile: Callable[[str], None] | None = None
 """Called once a process, with the kernel's name, when the first kernel that is not in Warp's cache is about to be compiled (seconds)."""
+
+Step = tuple[wp.Kernel, Sequence[object]]
 
 GRAIN = 64  # jobs below which waking another thread is not worth it, unless the caller knows better
 
@@ -79,13 +83,58 @@ def launch(
     size = -(-count // share_count)
     arguments = [0, share_count, count, *inputs]
     command = wp.launch(kernel, dim=size, inputs=arguments, outputs=list(outputs), device=device, record_cmd=True)
-    shares = [command.launch]
-    for first in range(1, share_count):
-        share = copy.copy(command)  # the arguments are packed once; a share only differs in where it starts
-        share.params, share.fwd_args = list(command.params), list(command.fwd_args)
-        share.set_param_at_index(0, first)
-        shares.append(share.launch)
+    shares = [command.launch, *(_part(command, first, count).launch for first in range(1, share_count))]
     _pool().run(shares)
+
+
+class Pipeline:
+    """Kernels that pixels pass through one after another. A thread takes a stretch of them through all kernels while it lies in its
+    caches; whichever thread is free takes the next. Arguments are packed once: arrays may change between runs, their addresses may not.
+    """
+
+    def __init__(self, steps: Sequence[Step], stretches: Sequence[Sequence[tuple[int, int]]], *, device: wp.Device | str) -> None:
+        """``steps``: kernels as for `launch`, with the arguments that follow ``first, step, count``. ``stretches``: the jobs of each,
+        (first, last) a step; steps of one stretch may read what earlier ones wrote for it."""
+        self._device = wp.get_device(device)
+        for kernel, _ in steps:
+            prepare(kernel, device)
+        packed = [wp.launch(kernel, 1, [0, 1, 1, *arguments], device=device, record_cmd=True) for kernel, arguments in steps]
+        self._stretches: list[list[wp.Launch]] = []
+        for stretch in stretches:
+            parts = []
+            for command, (first, last) in zip(packed, stretch, strict=True):
+                if first < last:
+                    parts.append(_part(command, first, last))
+                    parts[-1].set_dim(last - first)
+            self._stretches.append(parts)
+
+    def run(self) -> None:
+        """Run everything; on the CPU it is done on return."""
+        threads = thread_count() if self._device.is_cpu and wp.config.mode != "debug" else 1
+        _pool().run([functools.partial(_launch_all, parts) for parts in self._stretches], threads)
+
+
+def cut(count: int, least: int, device: wp.Device | str) -> list[tuple[int, int]]:
+    """Stretches (first, last) of ``count`` things for a `Pipeline`, of ``least`` or more: large ones first, so that at the end no thread
+    waits long for another."""
+    ends, threads = [0], thread_count() if wp.get_device(device).is_cpu else 1
+    while threads > 1 and count - ends[-1] > least:
+        ends.append(ends[-1] + max((count - ends[-1]) // (2 * threads), least, 1))
+    return list(itertools.pairwise([*ends, count]))
+
+
+def _part(command: wp.Launch, first: int, last: int) -> wp.Launch:
+    """The same launch from another job on."""
+    part = copy.copy(command)
+    part.params, part.fwd_args = list(command.params), list(command.fwd_args)
+    part.set_param_at_index(0, first)
+    part.set_param_at_index(2, last)
+    return part
+
+
+def _launch_all(commands: Sequence[wp.Launch]) -> None:
+    for command in commands:
+        command.launch()
 
 
 def prepare(kernel: wp.Kernel, device: wp.Device | str) -> None:
@@ -158,31 +207,40 @@ def _announce(name: str) -> None:
 
 
 class _Pool:
-    """Threads that wait for shares of launches. Warp releases the GIL while a kernel runs."""
+    """Threads that wait for parts of launches. Warp releases the GIL while a kernel runs."""
 
     def __init__(self) -> None:
-        self._tasks: SimpleQueue[tuple[Callable[[], None], SimpleQueue]] = SimpleQueue()
+        self._tasks: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self._size = 0
         self._lock = threading.Lock()
         self._inside = threading.local()
 
-    def run(self, shares: Sequence[Callable[[], None]]) -> None:
-        """Call every share and return when all are done; the first error raised by any of them is raised here.
+    def run(self, jobs: Sequence[Callable[[], None]], threads: int | None = None) -> None:
+        """Call every job and return when all are done; the first error raised by any of them is raised here.
 
-        The calling thread takes the first share. Any thread may call; a share that calls gets its own shares done in its own thread.
+        ``threads``: the most that may work, None: one a job. Whoever is free takes the next job. The calling thread is one of them: it
+        never waits for one that has not woken up yet. Any thread may call; a job that calls gets its own jobs done in its own thread.
         """
-        if getattr(self._inside, "worker", False):
-            for share in shares:
-                share()
-            return
-        self._grow(len(shares) - 1)
+        todo = iter(jobs)  # hands out every job once, whichever threads ask
         done: SimpleQueue[BaseException | None] = SimpleQueue()
-        for share in shares[1:]:
-            self._tasks.put((share, done))
-        try:
-            shares[0]()
-        finally:
-            errors = [error for error in (done.get() for _ in shares[1:]) if error is not None]
+
+        def take() -> None:
+            for job in todo:
+                try:
+                    job()
+                except BaseException as error:
+                    done.put(error)
+                else:
+                    done.put(None)
+
+        helpers = len(jobs) - 1 if threads is None else min(threads, len(jobs)) - 1
+        if getattr(self._inside, "worker", False):
+            helpers = 0
+        self._grow(helpers)
+        for _ in range(helpers):
+            self._tasks.put(take)
+        take()
+        errors = [error for error in (done.get() for _ in jobs) if error is not None]
         if errors:
             raise errors[0]
 
@@ -197,14 +255,9 @@ class _Pool:
     def _work(self) -> None:
         self._inside.worker = True
         while True:
-            share, done = self._tasks.get()
-            try:
-                share()
-            except BaseException as error:
-                done.put(error)
-            else:
-                done.put(None)
-            del share, done  # nothing of a finished launch is kept alive while waiting
+            take = self._tasks.get()
+            take()
+            del take  # nothing of a finished launch is kept alive while waiting
 
 
 _the_pool: _Pool | None = None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 import warp as wp
@@ -113,3 +115,21 @@ def test_quaternions_turn_as_their_matrix_does(seed):
         ]
     )
     np.testing.assert_allclose(back, rotation, atol=1e-12)
+
+
+@pytest.mark.parametrize("window", [(0.0, 0.0, 1.0, 1.0), (0.1, -0.2, 0.9, 1.1), (0.25, 0.3, 0.5, 0.4)])
+def test_bands_are_the_tile_rows_of_all_views(window, device):
+    """A pixel row of a band lies in that band's tiles: (y0 + row) // 8 of the full image is the tile row."""
+    image = image_spec((64, 48), 1.0, CONFORM_POLICIES[0], window)
+    views = ViewTable([View(0, 0, image)] * 3, scene_unit=1.0, radial=False, device=wp.get_device(device))
+    assert views.bands[0] == (0, 0)
+    assert views.bands[-1] == (views.tile_count, 3 * image.height)
+    columns = (image.x0 + image.width - 1) // 16 - image.x0 // 16 + 1
+    per_view = views.tile_count // 3
+    for (tiles, lines), (next_tiles, next_lines) in itertools.pairwise(views.bands):
+        assert next_tiles - tiles == columns
+        assert next_lines > lines
+        view, tile_row = tiles // per_view, tiles % per_view // columns
+        for line in range(lines, next_lines):
+            assert line // image.height == view
+            assert (image.y0 + line % image.height) // 8 - image.y0 // 8 == tile_row

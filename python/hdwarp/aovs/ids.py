@@ -6,7 +6,7 @@ import functools
 
 import warp as wp
 
-from hdwarp.aovs.pixel_runs import NO_INSTANCE, block_count, lane_options, pixel_run
+from hdwarp.aovs.pixel_runs import NO_INSTANCE, block_count, lane_options, pixel_run, store_scalars
 from hdwarp.tables.structs import InstanceColumns, MaterialColumns, MeshColumns, ViewRow
 
 
@@ -45,6 +45,41 @@ def ids_kernel(lanes: int) -> wp.Kernel:
     LANES, BLOCKS = lanes, block_count(lanes)
     ints = wp.types.vector(length=lanes, dtype=wp.int32)
 
+    @wp.func
+    def of_instances(column: wp.array[wp.int32], row: ints, lowest: wp.int32, highest: wp.int32, clear: wp.int32) -> ints:
+        """The instances' numbers: one load where all lanes that see something see the same instance."""
+        value = ints()
+        if lowest == highest:
+            shared = column[highest]
+            for lane in range(LANES):
+                value[lane] = wp.where(row[lane] >= 0, shared, clear)
+        else:
+            for lane in range(LANES):
+                value[lane] = wp.where(row[lane] >= 0, column[wp.max(row[lane], 0)], clear)
+        return value
+
+    @wp.func
+    def store_clears(clear: IdClears, low: wp.int32, high: wp.int32, pixel: wp.int32, out: IdPlanes):
+        """A block in which no pixel sees anything."""
+        if out.prim_id:
+            store_scalars(ints(clear.prim_id), low, high, pixel, out.prim_id)
+        if out.instance_id:
+            store_scalars(ints(clear.instance_id), low, high, pixel, out.instance_id)
+        if out.element_id:
+            store_scalars(ints(clear.element_id), low, high, pixel, out.element_id)
+        if out.triangle_id:
+            store_scalars(ints(clear.triangle_id), low, high, pixel, out.triangle_id)
+        if out.material_id:
+            store_scalars(ints(clear.material_id), low, high, pixel, out.material_id)
+        if out.body_id:
+            store_scalars(ints(clear.body_id), low, high, pixel, out.body_id)
+        if out.instance_row:
+            store_scalars(ints(clear.instance_row), low, high, pixel, out.instance_row)
+        if out.world_id:
+            store_scalars(ints(clear.world_id), low, high, pixel, out.world_id)
+        if out.material_row:
+            store_scalars(ints(-1), low, high, pixel, out.material_row)
+
     @wp.kernel(enable_backward=False, module="unique", module_options=lane_options(lanes))
     def ids(
         first: wp.int32,
@@ -67,112 +102,66 @@ def ids_kernel(lanes: int) -> wp.Kernel:
         run = pixel_run(views, job, LANES, BLOCKS, jobs, rows)
         if run.blocks == 0:
             return
-        row = ints()  # instance, 0 for a miss, so that every lane may read
-        hit = ints()
+        row = ints()  # instance, -1 for a miss
         value = ints()
-        mesh = ints()  # -1 shapes and misses
         triangle = ints()
         start = ints()  # of the mesh's triangles
-        material = ints()
         for block in range(run.blocks):
             item = run.record // LANES + block
             pixel = run.output + block * LANES
             low = wp.max(run.left - run.x - block * LANES, 0)
             high = wp.min(run.right - run.x - block * LANES, LANES)
             found = seen_instances[item]
-            slot = slots[item]
             lowest, highest = wp.int32(NO_INSTANCE), wp.int32(-1)
             for lane in range(LANES):
                 i = wp.where(lane >= low and lane < high, found[lane], -1)
-                row[lane] = wp.max(i, 0)
-                hit[lane] = wp.where(i >= 0, 1, 0)
+                row[lane] = i
                 highest = wp.max(highest, i)
                 lowest = wp.min(lowest, wp.where(i < 0, NO_INSTANCE, i))
+            if highest < 0:
+                store_clears(clear, low, high, pixel, out)
+                continue
             if out.prim_id:
-                if lowest == highest:
-                    shared = instances.prim_id[highest]
-                    for lane in range(LANES):
-                        value[lane] = wp.where(hit[lane] != 0, shared, clear.prim_id)
-                else:
-                    for lane in range(LANES):
-                        value[lane] = wp.where(hit[lane] != 0, instances.prim_id[row[lane]], clear.prim_id)
-                for lane in range(LANES):
-                    if lane >= low and lane < high:
-                        out.prim_id[pixel + lane] = value[lane]
+                store_scalars(of_instances(instances.prim_id, row, lowest, highest, clear.prim_id), low, high, pixel, out.prim_id)
             if out.instance_id:
-                if lowest == highest:
-                    shared = instances.instance_id[highest]
-                    for lane in range(LANES):
-                        value[lane] = wp.where(hit[lane] != 0, shared, clear.instance_id)
-                else:
-                    for lane in range(LANES):
-                        value[lane] = wp.where(hit[lane] != 0, instances.instance_id[row[lane]], clear.instance_id)
-                for lane in range(LANES):
-                    if lane >= low and lane < high:
-                        out.instance_id[pixel + lane] = value[lane]
+                value = of_instances(instances.instance_id, row, lowest, highest, clear.instance_id)
+                store_scalars(value, low, high, pixel, out.instance_id)
             if out.body_id:
-                if lowest == highest:
-                    shared = instances.body_id[highest]
-                    for lane in range(LANES):
-                        value[lane] = wp.where(hit[lane] != 0, shared, clear.body_id)
-                else:
-                    for lane in range(LANES):
-                        value[lane] = wp.where(hit[lane] != 0, instances.body_id[row[lane]], clear.body_id)
-                for lane in range(LANES):
-                    if lane >= low and lane < high:
-                        out.body_id[pixel + lane] = value[lane]
+                store_scalars(of_instances(instances.body_id, row, lowest, highest, clear.body_id), low, high, pixel, out.body_id)
             if out.world_id:
-                if lowest == highest:
-                    shared = instances.world[highest]
-                    for lane in range(LANES):
-                        value[lane] = wp.where(hit[lane] != 0, shared, clear.world_id)
-                else:
-                    for lane in range(LANES):
-                        value[lane] = wp.where(hit[lane] != 0, instances.world[row[lane]], clear.world_id)
-                for lane in range(LANES):
-                    if lane >= low and lane < high:
-                        out.world_id[pixel + lane] = value[lane]
+                store_scalars(of_instances(instances.world, row, lowest, highest, clear.world_id), low, high, pixel, out.world_id)
             if out.instance_row:
                 for lane in range(LANES):
-                    value[lane] = wp.where(hit[lane] != 0, row[lane], clear.instance_row)
-                for lane in range(LANES):
-                    if lane >= low and lane < high:
-                        out.instance_row[pixel + lane] = value[lane]
+                    value[lane] = wp.where(row[lane] >= 0, row[lane], clear.instance_row)
+                store_scalars(value, low, high, pixel, out.instance_row)
             if out.element_id or out.triangle_id or out.material_id or out.material_row:
                 subsets = wp.int32(0)
+                slot = slots[item]
+                mesh = of_instances(instances.geometry, row, lowest, highest, -1)
                 if lowest == highest:
-                    shared_mesh = instances.geometry[highest]
-                    shared_start = meshes.triangle_start[wp.max(shared_mesh, 0)]
-                    if shared_mesh >= 0:
+                    shared_mesh = wp.max(instances.geometry[highest], 0)
+                    start = ints(meshes.triangle_start[shared_mesh])
+                    if instances.geometry[highest] >= 0:
                         subsets = meshes.has_subsets[shared_mesh]
-                    for lane in range(LANES):
-                        mesh[lane] = wp.where(hit[lane] != 0, shared_mesh, -1)
-                        start[lane] = shared_start
                 else:
                     for lane in range(LANES):
-                        m = wp.where(hit[lane] != 0, instances.geometry[row[lane]], -1)
-                        mesh[lane] = m
-                        start[lane] = meshes.triangle_start[wp.max(m, 0)]
-                        subsets = subsets | wp.where(m >= 0, meshes.has_subsets[wp.max(m, 0)], 0)
+                        m = wp.max(mesh[lane], 0)
+                        start[lane] = meshes.triangle_start[m]
+                        subsets = subsets | wp.where(mesh[lane] >= 0, meshes.has_subsets[m], 0)
                 for lane in range(LANES):
                     triangle[lane] = meshes.slot_triangle[wp.where(mesh[lane] >= 0, slot[lane], 0)]
                 if out.triangle_id:
                     for lane in range(LANES):
                         own = wp.where(mesh[lane] >= 0, triangle[lane], -1)
-                        value[lane] = wp.where(hit[lane] != 0, own, clear.triangle_id)
-                    for lane in range(LANES):
-                        if lane >= low and lane < high:
-                            out.triangle_id[pixel + lane] = value[lane]
+                        value[lane] = wp.where(row[lane] >= 0, own, clear.triangle_id)
+                    store_scalars(value, low, high, pixel, out.triangle_id)
                 if out.element_id:
                     for lane in range(LANES):
                         face = meshes.triangle_face[wp.where(mesh[lane] >= 0, start[lane] + triangle[lane], 0)]
-                        value[lane] = wp.where(hit[lane] != 0, wp.where(mesh[lane] >= 0, face, 0), clear.element_id)
-                    for lane in range(LANES):
-                        if lane >= low and lane < high:
-                            out.element_id[pixel + lane] = value[lane]
+                        value[lane] = wp.where(row[lane] >= 0, wp.where(mesh[lane] >= 0, face, 0), clear.element_id)
+                    store_scalars(value, low, high, pixel, out.element_id)
                 if out.material_id or out.material_row:
-                    for lane in range(LANES):
-                        material[lane] = wp.where(hit[lane] != 0, instances.material[row[lane]], -1)
+                    material = of_instances(instances.material, row, lowest, highest, -1)
                     if subsets != 0:
                         for lane in range(LANES):
                             m = mesh[lane]
@@ -185,15 +174,11 @@ def ids_kernel(lanes: int) -> wp.Kernel:
                                         if bound >= 0:
                                             material[lane] = bound
                     if out.material_row:
-                        for lane in range(LANES):
-                            if lane >= low and lane < high:
-                                out.material_row[pixel + lane] = material[lane]
+                        store_scalars(material, low, high, pixel, out.material_row)
                     if out.material_id:
                         for lane in range(LANES):
                             own = wp.where(material[lane] >= 0, materials.material_id[wp.max(material[lane], 0)], -1)
-                            value[lane] = wp.where(hit[lane] != 0, own, clear.material_id)
-                        for lane in range(LANES):
-                            if lane >= low and lane < high:
-                                out.material_id[pixel + lane] = value[lane]
+                            value[lane] = wp.where(row[lane] >= 0, own, clear.material_id)
+                        store_scalars(value, low, high, pixel, out.material_id)
 
     return ids

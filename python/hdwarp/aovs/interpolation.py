@@ -6,7 +6,7 @@ import functools
 
 import warp as wp
 
-from hdwarp.aovs.pixel_runs import NO_INSTANCE, block_count, lane_options, pixel_run
+from hdwarp.aovs.pixel_runs import NO_INSTANCE, block_count, lane_options, load_columns, pixel_run, store_components, store_triples
 from hdwarp.tables.structs import FACE_VARYING, NONE, UNIFORM, VERTEX, InstanceColumns, MeshColumns, PrimvarColumns, ViewRow
 
 _SHORTEST = 1.0e-30  # squared length of an interpolated normal below which it is no direction
@@ -18,6 +18,7 @@ def primvar_kernel(lanes: int) -> wp.Kernel:
     LANES, BLOCKS = lanes, block_count(lanes)
     ints = wp.types.vector(length=lanes, dtype=wp.int32)
     floats = wp.types.vector(length=lanes, dtype=wp.float32)
+    load_pairs = load_columns(lanes, 2)
 
     @wp.kernel(enable_backward=False, module="unique", module_options=lane_options(lanes))
     def primvar_at_hit(
@@ -52,7 +53,7 @@ def primvar_kernel(lanes: int) -> wp.Kernel:
         start = ints()  # of the mesh's rows in `values`; of a constant, its row; -1 missing
         indices = ints()
         number_a, number_b, number_c = ints(), ints(), ints()  # faces, points or corners, then rows in `values`
-        value = floats()
+        x, y, z, value = floats(), floats(), floats(), floats()
         w0, w1, w2 = floats(), floats(), floats()
         for block in range(run.blocks):
             item = run.record // LANES + block
@@ -60,100 +61,105 @@ def primvar_kernel(lanes: int) -> wp.Kernel:
             low = wp.max(run.left - run.x - block * LANES, 0)
             high = wp.min(run.right - run.x - block * LANES, LANES)
             found = seen_instances[item]
-            slot = slots[item]
             lowest, highest = wp.int32(NO_INSTANCE), wp.int32(-1)
             for lane in range(LANES):
                 i = wp.where(lane >= low and lane < high, found[lane], -1)
                 row[lane] = i
                 highest = wp.max(highest, i)
                 lowest = wp.min(lowest, wp.where(i < 0, NO_INSTANCE, i))
+            if highest < 0:
+                nothing = floats(clear[3])
+                store_components(floats(clear[0]), floats(clear[1]), floats(clear[2]), nothing, width, low, high, pixel, out)
+                continue
+            slot = slots[item]
             kinds, indexed = wp.int32(0), wp.int32(0)
-            if highest >= 0:
-                if lowest == highest:
-                    shared_mesh = instances.geometry[highest]
-                    shared_kind = wp.int32(NONE)
-                    shared_start = primvar.instance_values[highest]
-                    shared_indices, first_triangle = wp.int32(-1), wp.int32(0)
-                    if shared_mesh >= 0:
-                        if primvar.mesh_interpolation[shared_mesh] != NONE:
-                            shared_kind = primvar.mesh_interpolation[shared_mesh]
-                            shared_start = primvar.mesh_values[shared_mesh]
-                            shared_indices = primvar.mesh_indices[shared_mesh]
-                            first_triangle = meshes.triangle_start[shared_mesh]
-                    kinds = 1 << shared_kind
-                    indexed = shared_indices + 1
-                    for lane in range(LANES):
-                        kind[lane] = wp.where(row[lane] >= 0, shared_kind, NONE)
-                        start[lane] = shared_start
-                        indices[lane] = wp.where(row[lane] >= 0, shared_indices, -1)
-                        triangle[lane] = first_triangle
-                else:
-                    for lane in range(LANES):
-                        i = wp.max(row[lane], 0)
-                        mesh = wp.where(row[lane] >= 0, instances.geometry[i], -1)
-                        m = wp.max(mesh, 0)
-                        k = wp.where(mesh >= 0, primvar.mesh_interpolation[m], NONE)
-                        kind[lane] = k
-                        kinds = kinds | (1 << k)
-                        start[lane] = wp.where(k == NONE, primvar.instance_values[i], primvar.mesh_values[m])
-                        indices[lane] = wp.where(k == NONE, -1, primvar.mesh_indices[m])
-                        indexed = wp.max(indexed, indices[lane] + 1)
-                        triangle[lane] = meshes.triangle_start[m]
+            if lowest == highest:
+                shared_mesh = instances.geometry[highest]
+                shared_kind = wp.int32(NONE)
+                shared_start = primvar.instance_values[highest]
+                shared_indices, first_triangle = wp.int32(-1), wp.int32(0)
+                if shared_mesh >= 0:
+                    if primvar.mesh_interpolation[shared_mesh] != NONE:
+                        shared_kind = primvar.mesh_interpolation[shared_mesh]
+                        shared_start = primvar.mesh_values[shared_mesh]
+                        shared_indices = primvar.mesh_indices[shared_mesh]
+                        first_triangle = meshes.triangle_start[shared_mesh]
+                kinds = 1 << shared_kind
+                indexed = shared_indices + 1
                 for lane in range(LANES):
-                    own_slot = wp.where(kind[lane] == NONE, 0, slot[lane])
-                    triangle[lane] = wp.where(kind[lane] == NONE, 0, triangle[lane] + meshes.slot_triangle[own_slot])
-                    number_a[lane] = 0
-                    number_b[lane] = 0
-                    number_c[lane] = 0
-                if (kinds & (1 << UNIFORM)) != 0:
-                    for lane in range(LANES):
-                        face = wp.where(kind[lane] == UNIFORM, meshes.triangle_face[triangle[lane]], 0)
-                        number_a[lane] = face
-                        number_b[lane] = face
-                        number_c[lane] = face
-                if (kinds & (1 << VERTEX)) != 0:
-                    for lane in range(LANES):
-                        own = kind[lane] == VERTEX
-                        number_a[lane] = wp.where(own, triangle_points[3 * triangle[lane]], number_a[lane])
-                        number_b[lane] = wp.where(own, triangle_points[3 * triangle[lane] + 1], number_b[lane])
-                        number_c[lane] = wp.where(own, triangle_points[3 * triangle[lane] + 2], number_c[lane])
-                if (kinds & (1 << FACE_VARYING)) != 0:
-                    for lane in range(LANES):
-                        own = kind[lane] == FACE_VARYING
-                        number_a[lane] = wp.where(own, triangle_corners[3 * triangle[lane]], number_a[lane])
-                        number_b[lane] = wp.where(own, triangle_corners[3 * triangle[lane] + 1], number_b[lane])
-                        number_c[lane] = wp.where(own, triangle_corners[3 * triangle[lane] + 2], number_c[lane])
-                if indexed != 0:
-                    for lane in range(LANES):
-                        own = indices[lane] >= 0
-                        number_a[lane] = wp.where(own, primvar.indices[wp.where(own, indices[lane] + number_a[lane], 0)], number_a[lane])
-                        number_b[lane] = wp.where(own, primvar.indices[wp.where(own, indices[lane] + number_b[lane], 0)], number_b[lane])
-                        number_c[lane] = wp.where(own, primvar.indices[wp.where(own, indices[lane] + number_c[lane], 0)], number_c[lane])
+                    kind[lane] = wp.where(row[lane] >= 0, shared_kind, NONE)
+                    start[lane] = shared_start
+                    indices[lane] = wp.where(row[lane] >= 0, shared_indices, -1)
+                    triangle[lane] = first_triangle
+            else:
                 for lane in range(LANES):
-                    here = pixel + wp.clamp(lane, low, high - 1)
-                    varies = kind[lane] == VERTEX or kind[lane] == FACE_VARYING
-                    a, b = barycentric[2 * here], barycentric[2 * here + 1]
-                    w0[lane] = wp.where(varies, a, 1.0)
-                    w1[lane] = wp.where(varies, b, 0.0)
-                    w2[lane] = wp.where(varies, 1.0 - a - b, 0.0)
-                    base = wp.max(start[lane], 0)
-                    number_a[lane] = (base + number_a[lane]) * width
-                    number_b[lane] = (base + number_b[lane]) * width
-                    number_c[lane] = (base + number_c[lane]) * width
+                    i = wp.max(row[lane], 0)
+                    mesh = wp.where(row[lane] >= 0, instances.geometry[i], -1)
+                    m = wp.max(mesh, 0)
+                    k = wp.where(mesh >= 0, primvar.mesh_interpolation[m], NONE)
+                    kind[lane] = k
+                    kinds = kinds | (1 << k)
+                    start[lane] = wp.where(k == NONE, primvar.instance_values[i], primvar.mesh_values[m])
+                    indices[lane] = wp.where(k == NONE, -1, primvar.mesh_indices[m])
+                    indexed = wp.max(indexed, indices[lane] + 1)
+                    triangle[lane] = meshes.triangle_start[m]
+            for lane in range(LANES):
+                own_slot = wp.where(kind[lane] == NONE, 0, slot[lane])
+                triangle[lane] = wp.where(kind[lane] == NONE, 0, triangle[lane] + meshes.slot_triangle[own_slot])
+                number_a[lane] = 0
+                number_b[lane] = 0
+                number_c[lane] = 0
+            if (kinds & (1 << UNIFORM)) != 0:
+                for lane in range(LANES):
+                    face = wp.where(kind[lane] == UNIFORM, meshes.triangle_face[triangle[lane]], 0)
+                    number_a[lane] = face
+                    number_b[lane] = face
+                    number_c[lane] = face
+            if (kinds & (1 << VERTEX)) != 0:
+                for lane in range(LANES):
+                    own = kind[lane] == VERTEX
+                    number_a[lane] = wp.where(own, triangle_points[3 * triangle[lane]], number_a[lane])
+                    number_b[lane] = wp.where(own, triangle_points[3 * triangle[lane] + 1], number_b[lane])
+                    number_c[lane] = wp.where(own, triangle_points[3 * triangle[lane] + 2], number_c[lane])
+            if (kinds & (1 << FACE_VARYING)) != 0:
+                for lane in range(LANES):
+                    own = kind[lane] == FACE_VARYING
+                    number_a[lane] = wp.where(own, triangle_corners[3 * triangle[lane]], number_a[lane])
+                    number_b[lane] = wp.where(own, triangle_corners[3 * triangle[lane] + 1], number_b[lane])
+                    number_c[lane] = wp.where(own, triangle_corners[3 * triangle[lane] + 2], number_c[lane])
+            if indexed != 0:
+                for lane in range(LANES):
+                    own = indices[lane] >= 0
+                    number_a[lane] = wp.where(own, primvar.indices[wp.where(own, indices[lane] + number_a[lane], 0)], number_a[lane])
+                    number_b[lane] = wp.where(own, primvar.indices[wp.where(own, indices[lane] + number_b[lane], 0)], number_b[lane])
+                    number_c[lane] = wp.where(own, primvar.indices[wp.where(own, indices[lane] + number_c[lane], 0)], number_c[lane])
+            weights = load_pairs(barycentric, low, high, pixel)
+            for lane in range(LANES):
+                varies = kind[lane] == VERTEX or kind[lane] == FACE_VARYING
+                a, b = weights[0, lane], weights[1, lane]
+                w0[lane] = wp.where(varies, a, 1.0)
+                w1[lane] = wp.where(varies, b, 0.0)
+                w2[lane] = wp.where(varies, 1.0 - a - b, 0.0)
+                base = wp.max(start[lane], 0)
+                number_a[lane] = (base + number_a[lane]) * width
+                number_b[lane] = (base + number_b[lane]) * width
+                number_c[lane] = (base + number_c[lane]) * width
             for component in range(width):
-                if highest >= 0:
-                    for lane in range(LANES):
-                        of_a = primvar.values[number_a[lane] + component]
-                        of_b = primvar.values[number_b[lane] + component]
-                        of_c = primvar.values[number_c[lane] + component]
-                        mean = of_a * w0[lane] + of_b * w1[lane] + of_c * w2[lane]
-                        mean = wp.where(w0[lane] == 1.0, of_a, mean)
-                        value[lane] = wp.where(start[lane] < 0, missing, mean)
                 for lane in range(LANES):
-                    value[lane] = wp.where(row[lane] < 0, clear[component], value[lane])
-                for lane in range(LANES):
-                    if lane >= low and lane < high:
-                        out[(pixel + lane) * width + component] = value[lane]
+                    of_a = primvar.values[number_a[lane] + component]
+                    of_b = primvar.values[number_b[lane] + component]
+                    of_c = primvar.values[number_c[lane] + component]
+                    mean = of_a * w0[lane] + of_b * w1[lane] + of_c * w2[lane]
+                    mean = wp.where(w0[lane] == 1.0, of_a, mean)
+                    mean = wp.where(start[lane] < 0, missing, mean)
+                    value[lane] = wp.where(row[lane] < 0, clear[component], mean)
+                if component == 0:
+                    x = value
+                elif component == 1:
+                    y = value
+                elif component == 2:
+                    z = value
+            store_components(x, y, z, value, width, low, high, pixel, out)
 
     return primvar_at_hit
 
@@ -164,6 +170,7 @@ def normals_kernel(lanes: int) -> wp.Kernel:
     LANES, BLOCKS = lanes, block_count(lanes)
     ints = wp.types.vector(length=lanes, dtype=wp.int32)
     floats = wp.types.vector(length=lanes, dtype=wp.float32)
+    load_triples = load_columns(lanes, 3)
 
     @wp.kernel(enable_backward=False, module="unique", module_options=lane_options(lanes))
     def normals(
@@ -173,7 +180,8 @@ def normals_kernel(lanes: int) -> wp.Kernel:
         views: wp.array[ViewRow],
         jobs: wp.int32,
         rows: wp.int32,
-        object_from_world: wp.array[wp.float32],  # of the instances, flat
+        turn: wp.array[wp.float32],  # InstanceColumns.object_from_world, flat
+        instances: InstanceColumns,
         seen_instances: wp.array[ints],  # of the visibility record, a block an item
         geometric: wp.array[wp.float32],  # flat, three a pixel
         smooth: wp.array[wp.float32],  # object space, not unit, flat; null where no mesh has normals
@@ -197,33 +205,52 @@ def normals_kernel(lanes: int) -> wp.Kernel:
             pixel = run.output + block * LANES
             low = wp.max(run.left - run.x - block * LANES, 0)
             high = wp.min(run.right - run.x - block * LANES, LANES)
+            lowest, highest = wp.int32(NO_INSTANCE), wp.int32(-1)
             for lane in range(LANES):
-                row[lane] = wp.where(lane >= low and lane < high, found[lane], -1)
-                here = 3 * (pixel + wp.clamp(lane, low, high - 1))
-                x[lane] = geometric[here]
-                y[lane] = geometric[here + 1]
-                z[lane] = geometric[here + 2]
+                i = wp.where(lane >= low and lane < high, found[lane], -1)
+                row[lane] = i
+                highest = wp.max(highest, i)
+                lowest = wp.min(lowest, wp.where(i < 0, NO_INSTANCE, i))
+            if highest < 0:
+                if normal:
+                    store_triples(floats(clear[0]), floats(clear[1]), floats(clear[2]), low, high, pixel, normal)
+                if normal_eye:
+                    store_triples(floats(clear_eye[0]), floats(clear_eye[1]), floats(clear_eye[2]), low, high, pixel, normal_eye)
+                continue
+            face = load_triples(geometric, low, high, pixel)
+            for lane in range(LANES):
+                x[lane] = face[0, lane]
+                y[lane] = face[1, lane]
+                z[lane] = face[2, lane]
             if smooth:
+                own = load_triples(smooth, low, high, pixel)
+                if lowest == highest:
+                    m = instances.object_from_world[highest]
+                    for lane in range(LANES):
+                        a, b, c = own[0, lane], own[1, lane], own[2, lane]
+                        p[lane] = m[0, 0] * a + m[1, 0] * b + m[2, 0] * c
+                        q[lane] = m[0, 1] * a + m[1, 1] * b + m[2, 1] * c
+                        r[lane] = m[0, 2] * a + m[1, 2] * b + m[2, 2] * c
+                else:
+                    for lane in range(LANES):
+                        a, b, c = own[0, lane], own[1, lane], own[2, lane]
+                        k = 9 * wp.max(row[lane], 0)
+                        p[lane] = turn[k] * a + turn[k + 3] * b + turn[k + 6] * c
+                        q[lane] = turn[k + 1] * a + turn[k + 4] * b + turn[k + 7] * c
+                        r[lane] = turn[k + 2] * a + turn[k + 5] * b + turn[k + 8] * c
                 for lane in range(LANES):
-                    here = 3 * (pixel + wp.clamp(lane, low, high - 1))
-                    a, b, c = smooth[here], smooth[here + 1], smooth[here + 2]
-                    m = 9 * wp.max(row[lane], 0)
-                    nx = object_from_world[m] * a + object_from_world[m + 3] * b + object_from_world[m + 6] * c
-                    ny = object_from_world[m + 1] * a + object_from_world[m + 4] * b + object_from_world[m + 7] * c
-                    nz = object_from_world[m + 2] * a + object_from_world[m + 5] * b + object_from_world[m + 8] * c
+                    a, b, c = own[0, lane], own[1, lane], own[2, lane]
                     usable = a * a + b * b + c * c > _SHORTEST
-                    unit = 1.0 / wp.sqrt(nx * nx + ny * ny + nz * nz)
-                    x[lane] = wp.where(usable, nx * unit, x[lane])
-                    y[lane] = wp.where(usable, ny * unit, y[lane])
-                    z[lane] = wp.where(usable, nz * unit, z[lane])
+                    unit = 1.0 / wp.sqrt(p[lane] * p[lane] + q[lane] * q[lane] + r[lane] * r[lane])
+                    x[lane] = wp.where(usable, p[lane] * unit, x[lane])
+                    y[lane] = wp.where(usable, q[lane] * unit, y[lane])
+                    z[lane] = wp.where(usable, r[lane] * unit, z[lane])
             if normal:
                 for lane in range(LANES):
                     p[lane] = wp.where(row[lane] >= 0, x[lane], clear[0])
                     q[lane] = wp.where(row[lane] >= 0, y[lane], clear[1])
                     r[lane] = wp.where(row[lane] >= 0, z[lane], clear[2])
-                for lane in range(LANES):
-                    if lane >= low and lane < high:
-                        normal[pixel + lane] = wp.vec3f(p[lane], q[lane], r[lane])
+                store_triples(p, q, r, low, high, pixel, normal)
             if normal_eye:
                 for lane in range(LANES):
                     across = right[0] * x[lane] + right[1] * y[lane] + right[2] * z[lane]
@@ -232,8 +259,6 @@ def normals_kernel(lanes: int) -> wp.Kernel:
                     p[lane] = wp.where(row[lane] >= 0, across, clear_eye[0])
                     q[lane] = wp.where(row[lane] >= 0, upward, clear_eye[1])
                     r[lane] = wp.where(row[lane] >= 0, backward, clear_eye[2])
-                for lane in range(LANES):
-                    if lane >= low and lane < high:
-                        normal_eye[pixel + lane] = wp.vec3f(p[lane], q[lane], r[lane])
+                store_triples(p, q, r, low, high, pixel, normal_eye)
 
     return normals

@@ -4,7 +4,8 @@ On the CPU a block has 16 pixels and starts where the tiles of the full image do
 loops over its *lanes* become SIMD code. On CUDA a job is one pixel. Both compute a pixel from its coordinates alone: same bits.
 """
 
-from __future__ import annotations
+import functools
+from typing import Any
 
 import warp as wp
 
@@ -70,6 +71,82 @@ def pixel_run(views: wp.array[ViewRow], job: wp.int32, lanes: wp.int32, blocks: 
         run.output = views[run.view].output + row * width + run.x - run.left
         run.blocks = wp.min((wp.min(pitch - start, run.right - run.x) + lanes - 1) // lanes, blocks)
     return run
+
+
+_STORE = """
+    const int lanes = sizeof(a.c) / sizeof(a.c[0]);
+    if (low <= 0 && high >= lanes)
+        for (int i = 0; i < lanes; ++i) { BODY }
+    else
+        for (int i = low; i < high; ++i) { BODY }
+"""
+# Stores of a block's lanes low..high - 1 from output pixel ``pixel`` on. Native: Warp indexes with a stride known only when the kernel
+# runs, which makes sixteen guarded stores of what is one.
+
+
+def _store(target: str, *values: str) -> str:
+    return _STORE.replace("BODY", " ".join(f"{target.replace('#', str(k))} = {value};" for k, value in enumerate(values)))
+
+
+@wp.func_native(_store("out.data[pixel + i]", "a.c[i]"))
+def store_scalars(a: Any, low: wp.int32, high: wp.int32, pixel: wp.int32, out: wp.array[Any]): ...
+
+
+@wp.func_native(_store("out.data[pixel + i].c[#]", "a.c[i]", "b.c[i]"))
+def store_pairs(a: Any, b: Any, low: wp.int32, high: wp.int32, pixel: wp.int32, out: wp.array[Any]): ...
+
+
+@wp.func_native(_store("out.data[pixel + i].c[#]", "a.c[i]", "b.c[i]", "c.c[i]"))
+def store_triples(a: Any, b: Any, c: Any, low: wp.int32, high: wp.int32, pixel: wp.int32, out: wp.array[Any]): ...
+
+
+@wp.func_native(_store("out.data[pixel + i].c[#]", "a.c[i]", "b.c[i]", "c.c[i]", "d.c[i]"))
+def store_quads(a: Any, b: Any, c: Any, d: Any, low: wp.int32, high: wp.int32, pixel: wp.int32, out: wp.array[Any]): ...
+
+
+@wp.func_native(
+    "if (width == 3) {"
+    + _store("out.data[3 * (pixel + i) + #]", "a.c[i]", "b.c[i]", "c.c[i]")
+    + """}
+    else
+        for (int i = low; i < high; ++i) {
+            const float all[4] = {a.c[i], b.c[i], c.c[i], d.c[i]};
+            for (int k = 0; k < width; ++k)
+                out.data[width * (pixel + i) + k] = all[k];
+        }
+"""
+)
+def store_components(
+    a: Any, b: Any, c: Any, d: Any, width: wp.int32, low: wp.int32, high: wp.int32, pixel: wp.int32, out: wp.array[wp.float32]
+):
+    """The first ``width`` of four numbers, 1 to 4."""
+
+
+_LOAD = """
+    wp::mat_t<WIDTH, LANES, float> columns;
+    if (low <= 0 && high >= LANES)
+        for (int i = 0; i < LANES; ++i)
+            for (int k = 0; k < WIDTH; ++k)
+                columns.data[k][i] = plane.data[WIDTH * (pixel + i) + k];
+    else
+        for (int i = low; i < high; ++i)
+            for (int k = 0; k < WIDTH; ++k)
+                columns.data[k][i] = plane.data[WIDTH * (pixel + i) + k];
+    return columns;
+"""
+
+
+@functools.cache
+def load_columns(lanes: int, width: int) -> wp.Function:
+    """A function that reads what `store_pairs` or `store_triples` wrote, the plane given as its numbers: a matrix ``(width, lanes)``, 0
+    outside low..high - 1."""
+    code = _LOAD.replace("WIDTH", str(width)).replace("LANES", str(lanes))
+    columns = wp.types.matrix(shape=(width, lanes), dtype=wp.float32)
+
+    @wp.func_native(code)
+    def load(plane: wp.array[wp.float32], low: wp.int32, high: wp.int32, pixel: wp.int32) -> columns: ...
+
+    return load
 
 
 @wp.struct

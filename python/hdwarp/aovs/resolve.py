@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 
 import warp as wp
 
 from hdwarp.aovs.buffers import flat_pixels, flat_scalars, flat_vectors
+from hdwarp.aovs.geometry_planes import GeometryClears, GeometryPlanes
 from hdwarp.aovs.ids import IdClears, IdPlanes, ids_kernel
 from hdwarp.aovs.interpolation import normals_kernel, primvar_kernel
 from hdwarp.aovs.pixel_runs import jobs_per_row, lane_count
 from hdwarp.aovs.registry import AOVS, aov_spec, primvar_name
-from hdwarp.aovs.resolve_kernels import GeometryClears, GeometryPlanes, geometry_kernel
+from hdwarp.aovs.resolve_kernels import geometry_kernel
 from hdwarp.errors import ArgumentError
-from hdwarp.launch import launch
+from hdwarp.launch import GRAIN, Pipeline, Step, cut, launch
 from hdwarp.shade.encode import srgb_tables
 from hdwarp.shade.headlight import GREY, ColourClears, ColourPlanes, colour_kernel, samples_kernel
 from hdwarp.tables.structs import InstanceColumns, MaterialColumns, MeshColumns, PrimvarColumns, Visibility
@@ -53,7 +55,8 @@ def primvars_needed(names: list[str] | tuple[str, ...]) -> list[str]:
 
 
 class ResolvePlan:
-    """What one resolve launches, with its structs and scratch memory. `update` allocates and copies nothing and does not wait.
+    """What one resolve launches, with its structs and scratch memory. `update` allocates and copies nothing after its first call, and
+    does not wait.
 
     The arrays behind all arguments may change between updates, their addresses may not: make a new plan when a table has grown.
     """
@@ -84,7 +87,6 @@ class ResolvePlan:
         lanes = lane_count(self.device)
         jobs = jobs_per_row(width, lanes)
         self._lanes = lanes
-        self._job_count = view_count * height * jobs
         self._where = [views, jobs, height]
         self._clear = dict(clear or {})
         unknown = [name for name in self._clear if name not in self.outputs]
@@ -92,14 +94,19 @@ class ResolvePlan:
             raise ArgumentError(f"clear values for {', '.join(unknown)}, which are not among the outputs: {', '.join(self.outputs)}")
         self._flat = self._checked(primvars)
         self._pixel_count = max((array.shape[0] for array in self._flat.values()), default=0)
-        self._launches: list[tuple[wp.Kernel, list]] = []
+        self._job_count, self.jobs_per_line = view_count * height * jobs, jobs
+        self.steps: list[Step] = []  # for a pipeline; its jobs: those of the image rows of all views, one after another
         self._keep: list[wp.array] = []  # scratch and aliases
         self._plan(meshes, instances, materials, primvars, visibility)
 
     def update(self) -> None:
         """Fill the outputs from the visibility record. Pixels of masked views keep what they hold."""
-        for kernel, arguments in self._launches:
-            launch(kernel, self._job_count, arguments, device=self.device)
+        self._pipeline.run()
+
+    @functools.cached_property
+    def _pipeline(self) -> Pipeline:
+        stretches = cut(self._job_count, GRAIN, self.device)
+        return Pipeline(self.steps, [[stretch] * len(self.steps) for stretch in stretches], device=self.device)
 
     def _checked(self, primvars: Mapping[str, PrimvarColumns]) -> dict[str, wp.array]:
         flat = {}
@@ -199,7 +206,7 @@ class ResolvePlan:
             clears = [wp.vec3f(*self._clear_of("normal")), wp.vec3f(*self._clear_of("Neye"))]
             planes = [self._scalars(geometry.normal), self._scalars(smooth_plane)]
             turn = self._scalars(instances.object_from_world)
-            self._add(normals_kernel(self._lanes), [turn, seen, *planes, *clears, normal, asked.get("Neye")])
+            self._add(normals_kernel(self._lanes), [turn, instances, seen, *planes, *clears, normal, asked.get("Neye")])
         if coloured:
             display_plane = None
             if display is not None:
@@ -231,7 +238,7 @@ class ResolvePlan:
         self._add(colour_kernel(self._lanes), [seen, *colours, *surface, srgb_tables(self.device), clears, planes])
 
     def _add(self, kernel: wp.Kernel, arguments: list) -> None:
-        self._launches.append((kernel, [*self._where, *arguments]))
+        self.steps.append((kernel, [*self._where, *arguments]))
 
 
 def resolve(

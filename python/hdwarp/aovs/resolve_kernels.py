@@ -6,6 +6,7 @@ import functools
 
 import warp as wp
 
+from hdwarp.aovs.geometry_planes import GeometryClears, GeometryPlanes, clear_block
 from hdwarp.aovs.hits import (
     grazing_hit,
     inside_weights,
@@ -15,39 +16,22 @@ from hdwarp.aovs.hits import (
     sphere_parameters,
     triangle_corner,
 )
-from hdwarp.aovs.pixel_runs import NO_INSTANCE, Ray, block_count, lane_options, object_ray, pixel_run, world_ray
+from hdwarp.aovs.pixel_runs import (
+    NO_INSTANCE,
+    Ray,
+    block_count,
+    lane_options,
+    object_ray,
+    pixel_run,
+    store_pairs,
+    store_scalars,
+    store_triples,
+    world_ray,
+)
 from hdwarp.aovs.shape_hits import ball_crossings, cone_crossings, round_normal, round_parameters
 from hdwarp.tables.structs import CAPSULE, CONE, CUBE, MESH, PLANE, SPHERE, InstanceColumns, ViewRow
 
 _OUTSIDE = 1.0e-4  # weights below minus this: the exact ray passes the triangle; see `grazing_hit`
-
-
-@wp.struct
-class GeometryPlanes:
-    """Output arrays, flat over pixels; null where nobody asks."""
-
-    distance_to_image_plane: wp.array[wp.float32]
-    camera_depth: wp.array[wp.float32]
-    distance_to_camera: wp.array[wp.float32]
-    depth: wp.array[wp.float32]
-    position: wp.array[wp.vec3f]
-    position_eye: wp.array[wp.vec3f]
-    normal: wp.array[wp.vec3f]  # geometric, world
-    barycentric: wp.array[wp.vec2f]
-
-
-@wp.struct
-class GeometryClears:
-    """What a pixel that sees nothing holds."""
-
-    distance_to_image_plane: wp.float32
-    camera_depth: wp.float32
-    distance_to_camera: wp.float32
-    depth: wp.float32
-    position: wp.vec3f
-    position_eye: wp.vec3f
-    normal: wp.vec3f
-    barycentric: wp.vec2f
 
 
 @functools.cache
@@ -57,6 +41,7 @@ def geometry_kernel(lanes: int) -> wp.Kernel:
     ints = wp.types.vector(length=lanes, dtype=wp.int32)
     floats = wp.types.vector(length=lanes, dtype=wp.float32)
     doubles = wp.types.vector(length=lanes, dtype=wp.float64)
+    store_clears = clear_block(lanes)
 
     @wp.kernel(enable_backward=False, module="unique", module_options=lane_options(lanes))
     def geometry(
@@ -103,48 +88,50 @@ def geometry_kernel(lanes: int) -> wp.Kernel:
             high = wp.min(run.right - run.x - block * LANES, LANES)
             x0 = run.x + block * LANES
             found = seen_instances[item]
-            slot = slots[item]
-            key = keys[item]
             lowest, highest = wp.int32(NO_INSTANCE), wp.int32(-1)
             for lane in range(LANES):
                 i = wp.where(lane >= low and lane < high, found[lane], -1)
                 row[lane] = i
                 highest = wp.max(highest, i)
                 lowest = wp.min(lowest, wp.where(i < 0, NO_INSTANCE, i))
+            if highest < 0:
+                store_clears(clear, low, high, pixel, out)
+                continue
+            slot = slots[item]
+            key = keys[item]
             kinds = wp.int32(0)  # bit per geometry kind in the block
-            if highest >= 0:
-                if lowest == highest:
-                    if highest != current:
-                        inside = object_ray(ray, view.global_offset, instances, highest)
-                        current = highest
-                    shared_kind = instances.kind[highest]
-                    kinds = 1 << shared_kind
-                    for lane in range(LANES):
-                        s = wp.float64(x0 + lane)
-                        ox[lane] = inside.origin[0] + inside.origin_dx[0] * s
-                        oy[lane] = inside.origin[1] + inside.origin_dx[1] * s
-                        oz[lane] = inside.origin[2] + inside.origin_dx[2] * s
-                        dx[lane] = inside.direction[0] + inside.direction_dx[0] * s
-                        dy[lane] = inside.direction[1] + inside.direction_dx[1] * s
-                        dz[lane] = inside.direction[2] + inside.direction_dx[2] * s
-                        kind[lane] = wp.where(row[lane] < 0, -1, shared_kind)
-                else:
-                    for lane in range(LANES):
-                        i = row[lane]
-                        kind[lane] = -1
-                        if i >= 0:
-                            if i != current:
-                                inside = object_ray(ray, view.global_offset, instances, i)
-                                current = i
-                            kind[lane] = instances.kind[i]
-                            kinds = kinds | (1 << instances.kind[i])
-                        s = wp.float64(x0 + lane)
-                        ox[lane] = inside.origin[0] + inside.origin_dx[0] * s
-                        oy[lane] = inside.origin[1] + inside.origin_dx[1] * s
-                        oz[lane] = inside.origin[2] + inside.origin_dx[2] * s
-                        dx[lane] = inside.direction[0] + inside.direction_dx[0] * s
-                        dy[lane] = inside.direction[1] + inside.direction_dx[1] * s
-                        dz[lane] = inside.direction[2] + inside.direction_dx[2] * s
+            if lowest == highest:
+                if highest != current:
+                    inside = object_ray(ray, view.global_offset, instances, highest)
+                    current = highest
+                shared_kind = instances.kind[highest]
+                kinds = 1 << shared_kind
+                for lane in range(LANES):
+                    s = wp.float64(x0 + lane)
+                    ox[lane] = inside.origin[0] + inside.origin_dx[0] * s
+                    oy[lane] = inside.origin[1] + inside.origin_dx[1] * s
+                    oz[lane] = inside.origin[2] + inside.origin_dx[2] * s
+                    dx[lane] = inside.direction[0] + inside.direction_dx[0] * s
+                    dy[lane] = inside.direction[1] + inside.direction_dx[1] * s
+                    dz[lane] = inside.direction[2] + inside.direction_dx[2] * s
+                    kind[lane] = wp.where(row[lane] < 0, -1, shared_kind)
+            else:
+                for lane in range(LANES):
+                    i = row[lane]
+                    kind[lane] = -1
+                    if i >= 0:
+                        if i != current:
+                            inside = object_ray(ray, view.global_offset, instances, i)
+                            current = i
+                        kind[lane] = instances.kind[i]
+                        kinds = kinds | (1 << instances.kind[i])
+                    s = wp.float64(x0 + lane)
+                    ox[lane] = inside.origin[0] + inside.origin_dx[0] * s
+                    oy[lane] = inside.origin[1] + inside.origin_dx[1] * s
+                    oz[lane] = inside.origin[2] + inside.origin_dx[2] * s
+                    dx[lane] = inside.direction[0] + inside.direction_dx[0] * s
+                    dy[lane] = inside.direction[1] + inside.direction_dx[1] * s
+                    dz[lane] = inside.direction[2] + inside.direction_dx[2] * s
 
             if (kinds & (1 << MESH)) != 0:
                 astray = wp.int32(0)
@@ -331,32 +318,27 @@ def geometry_kernel(lanes: int) -> wp.Kernel:
 
             if out.distance_to_image_plane:
                 for lane in range(LANES):
-                    if lane >= low and lane < high:
-                        value = wp.where(row[lane] >= 0, wp.float32(t[lane]), clear.distance_to_image_plane)
-                        out.distance_to_image_plane[pixel + lane] = value
+                    x[lane] = wp.where(row[lane] >= 0, wp.float32(t[lane]), clear.distance_to_image_plane)
+                store_scalars(x, low, high, pixel, out.distance_to_image_plane)
             if out.camera_depth:
                 for lane in range(LANES):
-                    if lane >= low and lane < high:
-                        value = wp.where(row[lane] >= 0, wp.float32(t[lane] * wp.float64(view.scene_unit)), clear.camera_depth)
-                        out.camera_depth[pixel + lane] = value
+                    x[lane] = wp.where(row[lane] >= 0, wp.float32(t[lane] * wp.float64(view.scene_unit)), clear.camera_depth)
+                store_scalars(x, low, high, pixel, out.camera_depth)
             if out.distance_to_camera:
                 for lane in range(LANES):
-                    if lane >= low and lane < high:
-                        s = wp.float64(x0 + lane)
-                        length = wp.length(ray.direction + ray.direction_dx * s)
-                        value = wp.where(row[lane] >= 0, wp.float32(t[lane] * length), clear.distance_to_camera)
-                        out.distance_to_camera[pixel + lane] = value
+                    length = wp.length(ray.direction + ray.direction_dx * wp.float64(x0 + lane))
+                    x[lane] = wp.where(row[lane] >= 0, wp.float32(t[lane] * length), clear.distance_to_camera)
+                store_scalars(x, low, high, pixel, out.distance_to_camera)
             if out.depth:
                 near, far = wp.float64(view.near), wp.float64(view.far)
                 scale = planar_scale(near, far)
                 if view.orthographic != 0:
                     scale = wp.float64(1.0) / (far - near)
                 for lane in range(LANES):
-                    if lane >= low and lane < high:
-                        below = t[lane] - near
-                        ratio = wp.where(view.orthographic != 0, below, below / t[lane]) * scale
-                        value = wp.clamp(wp.float32(ratio), 0.0, 1.0)
-                        out.depth[pixel + lane] = wp.where(row[lane] >= 0, value, clear.depth)
+                    below = t[lane] - near
+                    ratio = wp.where(view.orthographic != 0, below, below / t[lane]) * scale
+                    x[lane] = wp.where(row[lane] >= 0, wp.clamp(wp.float32(ratio), 0.0, 1.0), clear.depth)
+                store_scalars(x, low, high, pixel, out.depth)
             if out.position:
                 for lane in range(LANES):
                     s = wp.float64(x0 + lane)
@@ -367,9 +349,7 @@ def geometry_kernel(lanes: int) -> wp.Kernel:
                     x[lane] = wp.where(seen, wp.float32(px), clear.position[0])
                     y[lane] = wp.where(seen, wp.float32(py), clear.position[1])
                     z[lane] = wp.where(seen, wp.float32(pz), clear.position[2])
-                for lane in range(LANES):
-                    if lane >= low and lane < high:
-                        out.position[pixel + lane] = wp.vec3f(x[lane], y[lane], z[lane])
+                store_triples(x, y, z, low, high, pixel, out.position)
             if out.position_eye:
                 start = ray.origin - view.eye
                 for lane in range(LANES):
@@ -381,18 +361,12 @@ def geometry_kernel(lanes: int) -> wp.Kernel:
                     x[lane] = wp.where(seen, view.right[0] * rx + view.right[1] * ry + view.right[2] * rz, clear.position_eye[0])
                     y[lane] = wp.where(seen, view.up[0] * rx + view.up[1] * ry + view.up[2] * rz, clear.position_eye[1])
                     z[lane] = wp.where(seen, view.back[0] * rx + view.back[1] * ry + view.back[2] * rz, clear.position_eye[2])
-                for lane in range(LANES):
-                    if lane >= low and lane < high:
-                        out.position_eye[pixel + lane] = wp.vec3f(x[lane], y[lane], z[lane])
+                store_triples(x, y, z, low, high, pixel, out.position_eye)
             if out.barycentric:
                 for lane in range(LANES):
-                    if lane >= low and lane < high:
-                        seen = row[lane] >= 0
-                        pair = wp.vec2f(
-                            wp.where(seen, w0[lane], clear.barycentric[0]),
-                            wp.where(seen, w1[lane], clear.barycentric[1]),
-                        )
-                        out.barycentric[pixel + lane] = pair
+                    x[lane] = wp.where(row[lane] >= 0, w0[lane], clear.barycentric[0])
+                    y[lane] = wp.where(row[lane] >= 0, w1[lane], clear.barycentric[1])
+                store_pairs(x, y, low, high, pixel, out.barycentric)
             if out.normal:
                 if lowest == highest:
                     shared = instances.object_from_world[highest]
@@ -400,7 +374,7 @@ def geometry_kernel(lanes: int) -> wp.Kernel:
                         x[lane] = shared[0, 0] * nx[lane] + shared[1, 0] * ny[lane] + shared[2, 0] * nz[lane]
                         y[lane] = shared[0, 1] * nx[lane] + shared[1, 1] * ny[lane] + shared[2, 1] * nz[lane]
                         z[lane] = shared[0, 2] * nx[lane] + shared[1, 2] * ny[lane] + shared[2, 2] * nz[lane]
-                elif highest >= 0:
+                else:
                     for lane in range(LANES):
                         m = 9 * wp.max(row[lane], 0)
                         x[lane] = turn[m] * nx[lane] + turn[m + 3] * ny[lane] + turn[m + 6] * nz[lane]
@@ -411,8 +385,6 @@ def geometry_kernel(lanes: int) -> wp.Kernel:
                     x[lane] = wp.where(row[lane] >= 0, x[lane] * unit, clear.normal[0])
                     y[lane] = wp.where(row[lane] >= 0, y[lane] * unit, clear.normal[1])
                     z[lane] = wp.where(row[lane] >= 0, z[lane] * unit, clear.normal[2])
-                for lane in range(LANES):
-                    if lane >= low and lane < high:
-                        out.normal[pixel + lane] = wp.vec3f(x[lane], y[lane], z[lane])
+                store_triples(x, y, z, low, high, pixel, out.normal)
 
     return geometry

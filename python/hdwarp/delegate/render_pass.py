@@ -135,18 +135,16 @@ class RenderPass:
         """Samples ``begin`` to ``end`` - 1 of a picture; with the first one the planes that do not average. Returns ``end``."""
         settings = self.settings
 
-        def look(shift: tuple[float, float]) -> None:
-            place(shift)
-            plan.record.trace(settings)
-
         if begin == 0 and plan.truth is not None:
-            look(_CENTRE)
-            plan.truth.update()
+            place(_CENTRE)
+            plan.truth.look(settings)
         if plan.samples is not None:
             for i in range(begin, end):
-                if i > 0 or self._grid[0] != _CENTRE or plan.truth is None:
-                    look(self._grid[i])
-                plan.colour.update()
+                if i == 0 and self._grid[0] == _CENTRE and plan.truth is not None:
+                    plan.colour.update()  # the record is still that of the pixels' centres
+                else:
+                    place(self._grid[i])
+                    plan.colour.look(settings)
                 plan.samples.add(first=i == 0)
             plan.samples.finish(end)
         return end

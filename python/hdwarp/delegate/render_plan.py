@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 
 import warp as wp
 
@@ -10,11 +10,14 @@ from hdwarp.aovs.resolve import ColourSamples, ResolvePlan, primvars_needed
 from hdwarp.delegate.aov import PRIMVAR_WIDTHS, Target
 from hdwarp.delegate.progress import Progress
 from hdwarp.delegate.render_settings import RenderSettings
+from hdwarp.launch import Pipeline, cut
 from hdwarp.shade.cutout import MAX_LAYERS, mark_cutouts
 from hdwarp.tables.scene_tables import SceneTables
 from hdwarp.tables.structs import Peel, Visibility
-from hdwarp.trace import SceneKinds, trace
+from hdwarp.trace import SceneKinds, trace, trace_step
 from hdwarp.views.rows import ViewTable
+
+_LEAST_TILES = 16  # worth a stretch of a pipeline
 
 
 class ViewRecord:
@@ -58,20 +61,61 @@ class ViewRecord:
             self._trace_layer(settings, self._peel)
 
     def _trace_layer(self, settings: RenderSettings, peel: Peel | None) -> None:
-        trace(
-            self.views.rows,
-            self.views.count,
-            self.views.tile_count,
-            self.tables.meshes.columns,
-            self.tables.instances.columns(cull=settings.cull),
-            self.tables.top_level,
-            self.visibility,
-            kinds=self._kinds,
-            affine=self._affine,
-            planes=self.views.planes,
-            peel=peel,
-            device=self.tables.device,
-        )
+        trace(tile_count_total=self.views.tile_count, peel=peel, **self._scene(settings.cull))
+
+    def _scene(self, cull: bool) -> dict[str, object]:
+        """What the tracer takes."""
+        return {
+            "views": self.views.rows,
+            "view_count": self.views.count,
+            "meshes": self.tables.meshes.columns,
+            "instances": self.tables.instances.columns(cull=cull),
+            "top": self.tables.top_level,
+            "visibility": self.visibility,
+            "kinds": self._kinds,
+            "affine": self._affine,
+            "planes": self.views.planes,
+            "device": self.tables.device,
+        }
+
+    def pipeline_key(self, settings: RenderSettings) -> Hashable:
+        """What a `pipeline` is good for."""
+        return self._kinds, self._affine, settings.cull
+
+    def pipeline(self, plan: ResolvePlan, settings: RenderSettings) -> Pipeline:
+        """Trace and resolve over rows of tiles: pixels are resolved right after they were traced. For scenes without cut-outs."""
+        step, jobs_per_tile = trace_step(**self._scene(settings.cull))
+        bands, stretches = self.views.bands, []
+        least = -(-_LEAST_TILES * (len(bands) - 1) // max(self.views.tile_count, 1))
+        for first, last in cut(len(bands) - 1, least, self.tables.device):
+            tiles, lines = zip(bands[first], bands[last], strict=True)
+            of_lines = (lines[0] * plan.jobs_per_line, lines[1] * plan.jobs_per_line)
+            stretches.append([(tiles[0] * jobs_per_tile, tiles[1] * jobs_per_tile), *[of_lines] * len(plan.steps)])
+        return Pipeline([step, *plan.steps], stretches, device=self.tables.device)
+
+
+class Planes:
+    """Planes resolved together from one record."""
+
+    def __init__(self, record: ViewRecord, plan: ResolvePlan) -> None:
+        self._record, self._plan = record, plan
+        self._pipelines: dict[Hashable, Pipeline] = {}
+
+    def look(self, settings: RenderSettings) -> None:
+        """Trace the views as they are placed now, and resolve."""
+        record = self._record
+        if record.tables.has_cutouts:  # the trace is a loop
+            record.trace(settings)
+            self._plan.update()
+            return
+        key = record.pipeline_key(settings)
+        if key not in self._pipelines:
+            self._pipelines[key] = record.pipeline(self._plan, settings)
+        self._pipelines[key].run()
+
+    def update(self) -> None:
+        """Resolve what was traced last."""
+        self._plan.update()
 
 
 class RenderPlan:
@@ -104,10 +148,10 @@ class RenderPlan:
             colour_clear = {"color": clear["color"]} if "color" in clear and "color" in averaged else {}
             self.colour = self._plan({"color": self.samples.sample}, colour_clear)
 
-    def _plan(self, outputs: dict[str, wp.array], clear: Mapping[str, object]) -> ResolvePlan:
+    def _plan(self, outputs: dict[str, wp.array], clear: Mapping[str, object]) -> Planes:
         tables, views = self.record.tables, self.record.views
         primvars = {name: tables.primvar(name, PRIMVAR_WIDTHS.get(name)) for name in primvars_needed(tuple(outputs))}
-        return ResolvePlan(
+        plan = ResolvePlan(
             views.rows,
             views.count,
             views.width,
@@ -121,3 +165,4 @@ class RenderPlan:
             clear={name: value for name, value in clear.items() if name in outputs},
             device=tables.device,
         )
+        return Planes(self.record, plan)

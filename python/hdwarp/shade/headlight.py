@@ -6,7 +6,7 @@ import functools
 
 import warp as wp
 
-from hdwarp.aovs.pixel_runs import block_count, lane_options, pixel_run, world_ray
+from hdwarp.aovs.pixel_runs import block_count, lane_options, pixel_run, store_quads, world_ray
 from hdwarp.shade.encode import SrgbTables, rgba_bytes, srgb_byte
 from hdwarp.tables.structs import ViewRow
 
@@ -42,6 +42,19 @@ def colour_kernel(lanes: int) -> wp.Kernel:
     floats = wp.types.vector(length=lanes, dtype=wp.float32)
     ints = wp.types.vector(length=lanes, dtype=wp.int32)
 
+    @wp.func
+    def store_clears(clear: ColourClears, low: wp.int32, high: wp.int32, pixel: wp.int32, out: ColourPlanes):
+        """A block in which no pixel sees anything."""
+        if out.albedo:
+            c = clear.albedo
+            store_quads(floats(c[0]), floats(c[1]), floats(c[2]), floats(c[3]), low, high, pixel, out.albedo)
+        if out.rgba8:
+            r, g, b = ints(wp.int32(clear.rgba8[0])), ints(wp.int32(clear.rgba8[1])), ints(wp.int32(clear.rgba8[2]))
+            store_quads(r, g, b, ints(wp.int32(clear.rgba8[3])), low, high, pixel, out.rgba8)
+        if out.color:
+            c = clear.color
+            store_quads(floats(c[0]), floats(c[1]), floats(c[2]), floats(c[3]), low, high, pixel, out.color)
+
     @wp.kernel(enable_backward=False, module="unique", module_options=lane_options(lanes))
     def colour(
         first: wp.int32,
@@ -72,14 +85,21 @@ def colour_kernel(lanes: int) -> wp.Kernel:
         hit = ints()
         material = ints()
         red, green, blue, alpha = floats(), floats(), floats(), floats()
-        byte_r, byte_g, byte_b = ints(), ints(), ints()
+        r, g, b = floats(), floats(), floats()
+        byte_r, byte_g, byte_b, byte_a = ints(), ints(), ints(), ints()
         for block in range(run.blocks):
             found = seen_instances[run.record // LANES + block]
             pixel = run.output + block * LANES
             low = wp.max(run.left - run.x - block * LANES, 0)
             high = wp.min(run.right - run.x - block * LANES, LANES)
+            hits = wp.int32(0)
             for lane in range(LANES):
                 hit[lane] = wp.where(found[lane] >= 0 and lane >= low and lane < high, 1, 0)
+                hits = hits | hit[lane]
+            if hits == 0:
+                store_clears(clear, low, high, pixel, out)
+                continue
+            for lane in range(LANES):
                 material[lane] = material_row[pixel + wp.clamp(lane, low, high - 1)]
                 red[lane] = GREY
                 green[lane] = GREY
@@ -96,16 +116,13 @@ def colour_kernel(lanes: int) -> wp.Kernel:
                 red[lane] = wp.where(own, diffuse_color[3 * m], red[lane])
                 green[lane] = wp.where(own, diffuse_color[3 * m + 1], green[lane])
                 blue[lane] = wp.where(own, diffuse_color[3 * m + 2], blue[lane])
-                alpha[lane] = 1.0
             if out.albedo:
                 for lane in range(LANES):
-                    if lane >= low and lane < high:
-                        out.albedo[pixel + lane] = wp.vec4f(
-                            wp.where(hit[lane] != 0, red[lane], clear.albedo[0]),
-                            wp.where(hit[lane] != 0, green[lane], clear.albedo[1]),
-                            wp.where(hit[lane] != 0, blue[lane], clear.albedo[2]),
-                            wp.where(hit[lane] != 0, 1.0, clear.albedo[3]),
-                        )
+                    r[lane] = wp.where(hit[lane] != 0, red[lane], clear.albedo[0])
+                    g[lane] = wp.where(hit[lane] != 0, green[lane], clear.albedo[1])
+                    b[lane] = wp.where(hit[lane] != 0, blue[lane], clear.albedo[2])
+                    alpha[lane] = wp.where(hit[lane] != 0, 1.0, clear.albedo[3])
+                store_quads(r, g, b, alpha, low, high, pixel, out.albedo)
             if normal:
                 for lane in range(LANES):
                     m = wp.max(material[lane], 0)
@@ -125,21 +142,15 @@ def colour_kernel(lanes: int) -> wp.Kernel:
                         byte_r[lane] = wp.where(hit[lane] != 0, srgb_byte(red[lane], srgb), wp.int32(clear.rgba8[0]))
                         byte_g[lane] = wp.where(hit[lane] != 0, srgb_byte(green[lane], srgb), wp.int32(clear.rgba8[1]))
                         byte_b[lane] = wp.where(hit[lane] != 0, srgb_byte(blue[lane], srgb), wp.int32(clear.rgba8[2]))
-                    for lane in range(LANES):
-                        if lane >= low and lane < high:
-                            byte_a = wp.where(hit[lane] != 0, 255, wp.int32(clear.rgba8[3]))
-                            out.rgba8[pixel + lane] = wp.vec4ub(
-                                wp.uint8(byte_r[lane]), wp.uint8(byte_g[lane]), wp.uint8(byte_b[lane]), wp.uint8(byte_a)
-                            )
+                        byte_a[lane] = wp.where(hit[lane] != 0, 255, wp.int32(clear.rgba8[3]))
+                    store_quads(byte_r, byte_g, byte_b, byte_a, low, high, pixel, out.rgba8)
                 if out.color:
                     for lane in range(LANES):
                         red[lane] = wp.where(hit[lane] != 0, red[lane], clear.color[0])
                         green[lane] = wp.where(hit[lane] != 0, green[lane], clear.color[1])
                         blue[lane] = wp.where(hit[lane] != 0, blue[lane], clear.color[2])
                         alpha[lane] = wp.where(hit[lane] != 0, 1.0, clear.color[3])
-                    for lane in range(LANES):
-                        if lane >= low and lane < high:
-                            out.color[pixel + lane] = wp.vec4f(red[lane], green[lane], blue[lane], alpha[lane])
+                    store_quads(red, green, blue, alpha, low, high, pixel, out.color)
 
     return colour
 

@@ -149,7 +149,7 @@ class SceneTables:
         return TableCounts(len(rows), mesh_counts.built, mesh_counts.refitted, tree_counts.built, tree_counts.refitted)
 
     def _addresses(self) -> list[int]:
-        tables = self.meshes, self.instances, self.materials, self.cameras
+        tables = self.meshes, self.instances, self.materials, self.cameras, self._tree
         return [address for table in tables for address in table.addresses()]
 
     def _count_kinds(self, index: RenderIndex, rows: np.ndarray) -> None:

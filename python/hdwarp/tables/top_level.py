@@ -46,6 +46,10 @@ class TopLevelTree:
             return -1
         return 0 if self._young is not None else int(self._main.root[0])
 
+    def addresses(self) -> list[int]:
+        """Where the columns lie: other addresses, other structs."""
+        return [self._nodes.array.ptr, self._children.array.ptr]
+
     @property
     def columns(self) -> TopLevel:
         columns = TopLevel()

@@ -7,7 +7,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 from hdwarp.trace.jobs import SceneKinds
-from hdwarp.trace.packet import trace, trace_kernel
+from hdwarp.trace.packet import trace, trace_kernel, trace_step
 
 if TYPE_CHECKING:
     from hdwarp.trace.bundles import RayBundle, RayBundles, RayHits, ray_bundles
@@ -36,6 +36,7 @@ __all__ = [
     "trace_free",
     "trace_kernel",
     "trace_rays",
+    "trace_step",
 ]
 
 

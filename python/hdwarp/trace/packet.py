@@ -6,7 +6,7 @@ import functools
 
 import warp as wp
 
-from hdwarp.launch import LANE_OPTIONS, launch
+from hdwarp.launch import LANE_OPTIONS, Step, launch
 from hdwarp.tables.structs import (
     MESH,
     TILE_HEIGHT,
@@ -180,6 +180,29 @@ def trace_kernel(kinds: SceneKinds, affine: bool, peel: bool = False) -> wp.Kern
     return trace_tiles
 
 
+def trace_step(
+    views: wp.array,
+    view_count: int,
+    meshes: MeshColumns,
+    instances: InstanceColumns,
+    top: TopLevel,
+    visibility: Visibility,
+    *,
+    kinds: SceneKinds,
+    affine: bool,
+    planes: wp.array | None = None,
+    peel: Peel | None = None,
+    device: wp.Device | str,
+) -> tuple[Step, int]:
+    """(`trace` as a step of a pipeline, its jobs a tile): a tile is a job on the CPU, on CUDA each of its pixels is one."""
+    arguments = [views, view_count, meshes, instances, top, planes, Peel() if peel is None else peel, visibility]
+    if wp.get_device(device).is_cuda:
+        from hdwarp.trace.pixel_rays import PIXELS, pixel_kernel  # declaring its kernels takes time at every start
+
+        return (pixel_kernel(kinds, affine, peel is not None), arguments), int(PIXELS)
+    return (trace_kernel(kinds, affine, peel is not None), arguments), 1
+
+
 def trace(
     views: wp.array,
     view_count: int,
@@ -205,12 +228,6 @@ def trace(
     The clip range includes both ends, with 1e-6 of relative slack. Ranks of the instances that one view sees must differ.
     The key of a miss means nothing.
     """
-    device = wp.get_device(device)
-    if device.is_cuda:
-        scene = (views, view_count, tile_count_total, meshes, instances, top, visibility)
-        from hdwarp.trace.pixel_rays import trace_by_pixels  # declaring its kernels takes time at every start
-
-        trace_by_pixels(*scene, kinds=kinds, affine=affine, planes=planes, peel=peel, device=device)
-        return
-    inputs = [views, view_count, meshes, instances, top, planes, Peel() if peel is None else peel]
-    launch(trace_kernel(kinds, affine, peel is not None), tile_count_total, inputs, [visibility], device=device, grain=4)
+    scene = (views, view_count, meshes, instances, top, visibility)
+    (kernel, arguments), jobs = trace_step(*scene, kinds=kinds, affine=affine, planes=planes, peel=peel, device=device)
+    launch(kernel, jobs * tile_count_total, arguments, device=device, grain=4 * jobs)

@@ -224,6 +224,8 @@ class ViewTable:
         self.height = self.views[0].image.height if self.views else 0
         specs = np.zeros(max(self.count, 1), dtype=ViewSpec.numpy_dtype())
         tiles = record = 0
+        self.bands: list[tuple[int, int]] = []
+        """Where each row of tiles of each view begins: (tiles, rows of output pixels) of all views before it; in the end those of all."""
         for i, view in enumerate(self.views):
             image = view.image
             columns, rows = _tiles(image.x0, image.width, TILE_WIDTH), _tiles(image.y0, image.height, TILE_HEIGHT)
@@ -246,8 +248,12 @@ class ViewTable:
             }
             for name, value in values.items():
                 specs[name][i] = value
+            above = image.y0 - image.y0 // TILE_HEIGHT * TILE_HEIGHT  # rows of the first tiles that are not in the image
+            for row in range(rows):
+                self.bands.append((tiles + row * columns, i * self.height + max(row * TILE_HEIGHT - above, 0)))
             tiles += columns * rows
             record += columns * rows * TILE_WIDTH * TILE_HEIGHT
+        self.bands.append((tiles, self.count * self.height))
         self.tile_count, self.record_size = tiles, record
         self.specs = wp.array(specs, dtype=ViewSpec, device=device)
         self.rows = wp.zeros(max(self.count, 1), dtype=ViewRow, device=device)

@@ -1,0 +1,67 @@
+"""aovs.geometry_planes: the planes that the geometry kernel fills, and what pixels hold in them that see nothing."""
+
+from __future__ import annotations
+
+import functools
+
+import warp as wp
+
+from hdwarp.aovs.pixel_runs import store_pairs, store_scalars, store_triples
+
+
+@wp.struct
+class GeometryPlanes:
+    """Output arrays, flat over pixels; null where nobody asks."""
+
+    distance_to_image_plane: wp.array[wp.float32]
+    camera_depth: wp.array[wp.float32]
+    distance_to_camera: wp.array[wp.float32]
+    depth: wp.array[wp.float32]
+    position: wp.array[wp.vec3f]
+    position_eye: wp.array[wp.vec3f]
+    normal: wp.array[wp.vec3f]  # geometric, world
+    barycentric: wp.array[wp.vec2f]
+
+
+@wp.struct
+class GeometryClears:
+    """What a pixel that sees nothing holds."""
+
+    distance_to_image_plane: wp.float32
+    camera_depth: wp.float32
+    distance_to_camera: wp.float32
+    depth: wp.float32
+    position: wp.vec3f
+    position_eye: wp.vec3f
+    normal: wp.vec3f
+    barycentric: wp.vec2f
+
+
+@functools.cache
+def clear_block(lanes: int) -> wp.Function:
+    """Stores the clear values of a block of ``lanes`` pixels in which nothing is seen."""
+    floats = wp.types.vector(length=lanes, dtype=wp.float32)
+
+    @wp.func
+    def store_clears(clear: GeometryClears, low: wp.int32, high: wp.int32, pixel: wp.int32, out: GeometryPlanes):
+        if out.distance_to_image_plane:
+            store_scalars(floats(clear.distance_to_image_plane), low, high, pixel, out.distance_to_image_plane)
+        if out.camera_depth:
+            store_scalars(floats(clear.camera_depth), low, high, pixel, out.camera_depth)
+        if out.distance_to_camera:
+            store_scalars(floats(clear.distance_to_camera), low, high, pixel, out.distance_to_camera)
+        if out.depth:
+            store_scalars(floats(clear.depth), low, high, pixel, out.depth)
+        if out.position:
+            x, y, z = floats(clear.position[0]), floats(clear.position[1]), floats(clear.position[2])
+            store_triples(x, y, z, low, high, pixel, out.position)
+        if out.position_eye:
+            x, y, z = floats(clear.position_eye[0]), floats(clear.position_eye[1]), floats(clear.position_eye[2])
+            store_triples(x, y, z, low, high, pixel, out.position_eye)
+        if out.normal:
+            x, y, z = floats(clear.normal[0]), floats(clear.normal[1]), floats(clear.normal[2])
+            store_triples(x, y, z, low, high, pixel, out.normal)
+        if out.barycentric:
+            store_pairs(floats(clear.barycentric[0]), floats(clear.barycentric[1]), low, high, pixel, out.barycentric)
+
+    return store_clears
