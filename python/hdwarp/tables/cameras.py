@@ -61,6 +61,7 @@ class CameraTable:
             "exposure": wp.float32,
         }
         self._arrays = {name: GrowingArray(dtype, device) for name, dtype in types.items()}
+        self._written: dict[str, np.ndarray] = {}  # what we wrote last, by column
         self._arrays["clipping_planes"].reserve(MAX_CLIPPING_PLANES)
 
     def __len__(self) -> int:
@@ -139,11 +140,17 @@ class CameraTable:
         return [row] if 0 <= row < len(self.label) else []
 
     def sync(self, cameras: Sequence[Camera], body_rows: Sequence[int], origin: np.ndarray, bodies_from_world: np.ndarray) -> None:
-        """Rewrite all rows from the adapter's records, sorted by path. ``bodies_from_world``: (rows, 4, 4), origin taken off."""
+        """Make the rows those of the adapter's records, sorted by path. ``bodies_from_world``: (rows, 4, 4), origin taken off.
+
+        What a kernel has written stays, but for the columns of a camera whose records now say something else; where cameras came or went,
+        rows move, and all are written anew.
+        """
         order = sorted(range(len(cameras)), key=lambda i: cameras[i].path)
         self.records = [cameras[i] for i in order]
         label = [camera.path for camera in self.records]
-        self.version += label != self.label
+        if label != self.label:
+            self.version += 1
+            self._written.clear()
         self.label = label
         # A scene without worlds is world 0, and its cameras belong to it.
         self.world = np.zeros(len(order), np.int32)
@@ -169,7 +176,13 @@ class CameraTable:
         values["clipping_plane_count"] = np.array([len(camera.clipping_planes) for camera in self.records])
         values["clipping_planes"] = planes.reshape(-1, 4)
         for name, items in values.items():
-            self._arrays[name].write(0, items)
+            before = self._written.get(name)
+            if before is None:
+                self._arrays[name].write(0, items)
+            else:
+                rows = np.flatnonzero((items != before).reshape(len(items), -1).any(axis=1))
+                self._arrays[name].write_rows(rows, items[rows])
+            self._written[name] = items
 
 
 def _mount(camera: Camera, body_row: int, origin: np.ndarray, bodies_from_world: np.ndarray) -> np.ndarray:
