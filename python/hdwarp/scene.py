@@ -44,6 +44,14 @@ class SyncCounts:
     tlas_built: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """A stage as `Scene.read` found it, for `Scene.apply`."""
+
+    columns: StageColumns
+    time_code: Usd.TimeCode
+
+
 class PathTable:
     """Prims known by path only: ``label``."""
 
@@ -93,6 +101,7 @@ class Scene:
         self.diagnostics = Diagnostics()
         self._opening = Diagnostics()
         self.stage: Usd.Stage | None = open_stage(stage_or_path, mask=mask, diagnostics=self._opening)
+        self.identifier: str = self.stage.GetRootLayer().identifier
         self.complexity, self.strict = complexity, strict
         self._mask, self._material_purposes = mask, tuple(material_purposes)
         self.purposes = check_purposes(purposes)
@@ -161,6 +170,11 @@ class Scene:
 
     def sync(self, time: float | Usd.TimeCode | None = None) -> SyncCounts:
         """Apply the stage as it is now, at ``time`` (None: the time it is at). Returns what was done."""
+        return self.apply(self.read(time))
+
+    def read(self, time: float | Usd.TimeCode | None = None) -> Pending:
+        """The half of `sync` that reads the stage. Changes nothing here and touches no device table, so it may run on another thread
+        while this scene is rendered, as long as nothing else reads or edits the stage."""
         if self.stage is None or not self.stage.GetPseudoRoot().IsValid():
             raise Error("the scene is closed, or its stage has expired; open a new Scene")
         code = self.time_code if time is None and self.time_code is not None else resolve_time(self.stage, time)
@@ -172,10 +186,15 @@ class Scene:
             material_purposes=self._material_purposes,
             mask=self._mask,
         )
+        return Pending(columns, code)
+
+    def apply(self, pending: Pending) -> SyncCounts:
+        """The half of `sync` that brings what was read into the tables. Reads no stage; not while the scene is rendered."""
+        columns = pending.columns
         if self.strict:
             self._opening.raise_errors()
             columns.diagnostics.raise_errors()
-        self.columns, self.time, self.time_code = columns, columns.time, code
+        self.columns, self.time, self.time_code = columns, columns.time, pending.time_code
         self.diagnostics.clear()
         self.diagnostics.extend(self._opening)
         self.diagnostics.extend(columns.diagnostics)

@@ -46,7 +46,9 @@ _CONVENTIONS = (
     "top left corner; worldToCamera and worldToNDC multiply row vectors (Imath)"
 )
 _HALF_MAX = 65504.0
-_encoding = threading.Lock()
+_lock = threading.Lock()
+_encoding = 0  # files at this moment
+_threads_before = 0
 
 
 def write_exr(frame: Frame, path: str | os.PathLike[str], *, compression: str = DEFAULT_COMPRESSION, overwrite: bool = True) -> None:
@@ -137,16 +139,23 @@ def _text(file: io.BufferedReader) -> bytes:
 
 @contextlib.contextmanager
 def _threads() -> Iterator[None]:
-    """OpenEXR's thread pool for one file. It is ended again: left running, a fork would inherit a pool without threads and hang."""
+    """OpenEXR's thread pool, shared by the files being encoded. It ends with the last of them: left running, a fork would inherit a pool
+    without threads and hang."""
+    global _encoding, _threads_before
     import OpenEXR
 
-    with _encoding:
-        before = OpenEXR.global_thread_count()
-        OpenEXR.set_global_thread_count(before or min(8, _cpu_count()))
-        try:
-            yield
-        finally:
-            OpenEXR.set_global_thread_count(before)
+    with _lock:
+        if _encoding == 0:
+            _threads_before = OpenEXR.global_thread_count()
+            OpenEXR.set_global_thread_count(_threads_before or min(8, _cpu_count()))
+        _encoding += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _encoding -= 1
+            if _encoding == 0:
+                OpenEXR.set_global_thread_count(_threads_before)
 
 
 def _cpu_count() -> int:

@@ -24,16 +24,16 @@ PNG_LEVEL = 3
 JPEG_QUALITY = 95
 
 
-def write_png(frame: Frame, path: str | os.PathLike[str], name: str, *, overwrite: bool = True) -> None:
-    """One var or AOV of ``frame``; see `pictures` for how it looks."""
-    write_bytes(path, encode_png(frame, name), overwrite=overwrite)
+def write_png(frame: Frame, path: str | os.PathLike[str], name: str, *, level: int = PNG_LEVEL, overwrite: bool = True) -> None:
+    """One var or AOV of ``frame``; see `pictures` for how it looks. ``level``: 0 (no compression) to 9."""
+    write_bytes(path, encode_png(frame, name, level=level), overwrite=overwrite)
 
 
 def write_jpeg(frame: Frame, path: str | os.PathLike[str], name: str, *, quality: int = JPEG_QUALITY, overwrite: bool = True) -> None:
     write_bytes(path, encode_jpeg(frame, name, quality=quality), overwrite=overwrite)
 
 
-def encode_png(frame: Frame, name: str) -> bytes:
+def encode_png(frame: Frame, name: str, *, level: int = PNG_LEVEL) -> bytes:
     from PIL import Image, PngImagePlugin
 
     aov, image, reading = _picture(frame, name)
@@ -43,7 +43,7 @@ def encode_png(frame: Frame, name: str) -> bytes:
     for key, value in _texts(frame, name, aov, reading).items():
         text.add_text(key, value)
     buffer = io.BytesIO()
-    Image.fromarray(image).save(buffer, "PNG", pnginfo=text, compress_level=PNG_LEVEL)
+    Image.fromarray(image).save(buffer, "PNG", pnginfo=text, compress_level=level)
     return buffer.getvalue()
 
 
