@@ -14,7 +14,7 @@ import pytest
 import hdwarp
 from hdwarp.batch import jobs as jobs_module
 from hdwarp.batch.jobs import run_jobs
-from hdwarp.batch.overlap import MOST_BYTES, Writers
+from hdwarp.batch.overlap import MOST_BYTES, Writers, Writing
 from hdwarp.errors import OutputError
 from hdwarp.writeback import write_file
 from hdwarp.writeback.atomic import exists_complete
@@ -96,8 +96,7 @@ def test_a_defect_on_a_thread_is_raised_after_what_came_before(jobs_of, monkeypa
     monkeypatch.setattr(jobs_module, "write_file", broken)
     results = []
     with pytest.raises(ZeroDivisionError, match="a defect"):
-        for result in run_jobs(jobs_of("a.####.npz", FRAMES), device="cpu"):
-            results.append(result)
+        results.extend(run_jobs(jobs_of("a.####.npz", FRAMES), device="cpu"))
     assert numbers(results)[:3] == [1, 2, 3] and 4 not in numbers(results)
     assert not writer_threads()
 
@@ -174,18 +173,22 @@ def test_a_stage_is_read_by_one_thread_at_a_time_and_never_while_it_is_applied(j
     assert len(results) == 27 and not any(result.error for result in results)
     assert "hdwarp-read" in readers
     for number in FRAMES:  # both scenes were at the right time
-        with np.load(jobs[0].files[0][0].with_name(f"camera.{number:04d}.npz")) as one:
-            with np.load(jobs[0].files[0][0].with_name(f"guide.{number:04d}.npz")) as other:
-                assert float(one["time"]) == number == float(other["time"])
-                assert np.array_equal(one["primId"], other["primId"])
+        one, other = (np.load(jobs[0].files[0][0].with_name(f"{name}.{number:04d}.npz")) for name in ("camera", "guide"))
+        with one, other:
+            assert float(one["time"]) == number == float(other["time"])
+            assert np.array_equal(one["primId"], other["primId"])
 
 
 def test_an_interrupted_run_writes_what_is_rendered_and_resume_does_the_rest(jobs_of, tmp_path, many_writers):
-    jobs, results = jobs_of("a.####.exr", FRAMES), []
+    jobs, results, asked = jobs_of("a.####.exr", FRAMES), [], []
+
+    def stop() -> bool:
+        asked.append(True)
+        return len(asked) > 4
+
     with pytest.raises(KeyboardInterrupt):
-        for result in run_jobs(jobs, device="cpu", stop=lambda: len(results) >= 2):
-            results.append(result)
-    assert numbers(results) == list(FRAMES)[: len(results)] and 2 <= len(results) < 9
+        results.extend(run_jobs(jobs, device="cpu", stop=stop))
+    assert numbers(results) == list(FRAMES)[: len(results)] and len(results) == 4
     there = sorted(path.name for path in tmp_path.glob("*.exr"))
     assert there == [result.written[0].name for result in results] and all(exists_complete(tmp_path / name) for name in there)
     assert not list(tmp_path.glob(".hdwarp*")) and not writer_threads()
@@ -195,29 +198,33 @@ def test_an_interrupted_run_writes_what_is_rendered_and_resume_does_the_rest(job
 
 
 def test_interrupted_twice_it_gives_up_files_that_are_not_begun(jobs_of, tmp_path, monkeypatch):
-    """The second signal comes while the rest is waited for."""
-    original_init, interrupted = Writers.__init__, []
-    monkeypatch.setattr(Writers, "__init__", lambda self, write: original_init(self, write, threads=1))
-    original_wait = jobs_module.Writing.finish
+    """One writer: the first frame is done, the second is being written when the second signal comes, the third waits behind it."""
+    original_init, original_finish = Writers.__init__, Writing.finish
+    asked, interrupted, results, gate = [], [], [], threading.Event()
 
     def slow(frame, path, *rest, **options):
-        time.sleep(0.1)
+        assert frame.time != 2.0 or gate.wait(30)
         return write_file(frame, path, *rest, **options)
 
+    def stop() -> bool:
+        asked.append(True)
+        return len(asked) > 3
+
     def finish(self):
-        if len(results) >= 1 and not interrupted:
+        if len(asked) > 3 and not interrupted:
             interrupted.append(True)
             raise KeyboardInterrupt
-        return original_wait(self)
+        if interrupted:
+            gate.set()
+        return original_finish(self)
 
+    monkeypatch.setattr(Writers, "__init__", lambda self, write: original_init(self, write, threads=1))
     monkeypatch.setattr(jobs_module, "write_file", slow)
-    monkeypatch.setattr(jobs_module.Writing, "finish", finish)
-    results = []
+    monkeypatch.setattr(Writing, "finish", finish)
     with pytest.raises(KeyboardInterrupt):
-        for result in run_jobs(jobs_of("a.####.npz", FRAMES), device="cpu", stop=lambda: len(results) >= 1):
-            results.append(result)
-    assert 1 <= len(results) <= 3
-    assert len(list(tmp_path.glob("*.npz"))) == len(results) and not list(tmp_path.glob(".hdwarp*"))
+        results.extend(run_jobs(jobs_of("a.####.npz", FRAMES), device="cpu", stop=stop))
+    assert numbers(results) == [1, 2]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.0001.npz", "a.0002.npz", "ball.usda"]
 
 
 def test_a_consumer_that_leaves_ends_the_threads(jobs_of):

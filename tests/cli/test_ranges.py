@@ -113,7 +113,7 @@ def test_a_terminal_shows_one_line_that_moves(stage, tmp_path, monkeypatch):
     (tmp_path / "a.0002.npz").mkdir()
     run("render", stage, "--frames", "1:4", "-o", tmp_path / "a.####.npz", *SMALL, code=3)
     text = terminal.getvalue()
-    lines = [line.replace("\x1b[K", "").split("\r")[-1] for line in text.splitlines()]
+    lines = [line.replace("\x1b[K", "").split("\r")[-1] for line in text.rstrip().split("\n")]
     assert "[4/4]" in text and not any("[1/4]" in line for line in lines)  # it moved on
     assert lines[0].startswith("hdwarp: error: /camera frame 2: ")  # an error stays
     assert lines[-1].startswith("hdwarp: 3 files written, 1 of 4 pictures failed in ")
