@@ -7,7 +7,7 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Sequence
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 
 import warp as wp
 
@@ -144,7 +144,7 @@ class _Pool:
     """Threads that wait for shares of launches. Warp releases the GIL while a kernel runs."""
 
     def __init__(self) -> None:
-        self._tasks: SimpleQueue[tuple[Callable[[], None], SimpleQueue]] = SimpleQueue()
+        self._tasks: SimpleQueue[tuple[SimpleQueue, SimpleQueue]] = SimpleQueue()  # (shares not begun, outcomes)
         self._size = 0
         self._lock = threading.Lock()
         self._inside = threading.local()
@@ -152,22 +152,28 @@ class _Pool:
     def run(self, shares: Sequence[Callable[[], None]]) -> None:
         """Call every share and return when all are done; the first error raised by any of them is raised here.
 
-        The calling thread takes the first share. Any thread may call; a share that calls gets its own shares done in its own thread.
+        The calling thread takes the first share, and then those that no thread of the pool has begun: these may be busy, or wait for a
+        core or the GIL that something else has. Any thread may call; a share that calls gets its own shares done in its own thread.
         """
         if getattr(self._inside, "worker", False):
             for share in shares:
                 share()
             return
         self._grow(len(shares) - 1)
+        waiting: SimpleQueue[Callable[[], None]] = SimpleQueue()
         done: SimpleQueue[BaseException | None] = SimpleQueue()
         for share in shares[1:]:
-            self._tasks.put((share, done))
-        try:
-            shares[0]()
-        finally:
-            errors = [error for error in (done.get() for _ in shares[1:]) if error is not None]
-        if errors:
-            raise errors[0]
+            waiting.put(share)
+            self._tasks.put((waiting, done))
+        errors: list[BaseException | None] = []
+        share: Callable[[], None] | None = shares[0]
+        while share is not None:
+            errors.append(_attempt(share))
+            share = _next(waiting)
+        errors += [done.get() for _ in range(len(shares) - len(errors))]
+        for error in errors:
+            if error is not None:
+                raise error
 
     def _grow(self, size: int) -> None:
         if self._size >= size:
@@ -180,14 +186,26 @@ class _Pool:
     def _work(self) -> None:
         self._inside.worker = True
         while True:
-            share, done = self._tasks.get()
-            try:
-                share()
-            except BaseException as error:
-                done.put(error)
-            else:
-                done.put(None)
-            del share, done  # nothing of a finished launch is kept alive while waiting
+            waiting, done = self._tasks.get()
+            share = _next(waiting)
+            if share is not None:
+                done.put(_attempt(share))
+            del share, waiting, done  # nothing of a finished launch is kept alive while waiting
+
+
+def _next(waiting: SimpleQueue[Callable[[], None]]) -> Callable[[], None] | None:
+    try:
+        return waiting.get_nowait()
+    except Empty:
+        return None
+
+
+def _attempt(share: Callable[[], None]) -> BaseException | None:
+    try:
+        share()
+    except BaseException as error:
+        return error
+    return None
 
 
 _the_pool: _Pool | None = None
