@@ -143,7 +143,7 @@ def _frame_without_planes(scene: Scene, shot: Shot, clear: dict[str, object], di
         vars=[(var.name, var.aov, var.data_type) for var in shot.vars],
         camera="" if label == DEFAULT_CAMERA else label,
         product=shot.product,
-        stage=scene.stage.GetRootLayer().identifier,
+        stage=scene.identifier,
         time=scene.time,
         clipping_range=record.clipping_range,
         K=twin.intrinsics(record, image),
