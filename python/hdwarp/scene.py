@@ -14,7 +14,7 @@ from hdwarp.delegate.render_delegate import RenderDelegate
 from hdwarp.errors import ArgumentError, Diagnostics, Error, NotSupported, raise_errors
 from hdwarp.launch import find_device
 from hdwarp.stage.changes import ChangeListener
-from hdwarp.stage.columns import Site
+from hdwarp.stage.columns import Site, StageColumns
 from hdwarp.stage.open import open_stage, resolve_time
 from hdwarp.stage.reader import StageReader
 from hdwarp.stage.spec import PURPOSES
@@ -95,8 +95,9 @@ class Scene:
             raise NotSupported("Scene(worlds=): replicated and authored worlds are not supported yet; leave it out for one world")
         self.device = find_device(device)
         self.diagnostics = Diagnostics()
-        self._opening = Diagnostics()
-        self.stage: Usd.Stage | None = open_stage(stage_or_path, mask=mask, diagnostics=self._opening)
+        opening = Diagnostics()
+        self.stage: Usd.Stage | None = open_stage(stage_or_path, mask=mask, diagnostics=opening)
+        self._opening = [item for item in opening if item.code != "composition"]  # those are mended on the stage; the reader tells them
         self.complexity, self.strict = complexity, strict
         self.purposes = check_purposes(purposes)
         self._make_delegate()
@@ -106,6 +107,7 @@ class Scene:
         self._listener = ChangeListener(self.stage)
         self.time: float | None = None  # time code read at; None for the default time, or the earliest where no start is authored
         self.time_code: Usd.TimeCode | None = None  # as asked for, the earliest time included
+        self._metres_per_unit, self._up_axis, self._light_paths = 1.0, "Y", []
         self.sync(time)
 
     # -- tables -----------------------------------------------------------------------------------------------------------
@@ -132,24 +134,30 @@ class Scene:
 
     @property
     def lights(self) -> PathTable:
-        return PathTable(self.reader.light_paths)
+        self._check_open()
+        return PathTable(self._light_paths)
 
     @property
     def sites(self) -> SiteTable:
-        sites = self.reader.sites
-        return SiteTable([sites[path] for path in sorted(sites)], self.index.body_row)
+        self._check_open()
+        sites = sorted(self.index.sites.values(), key=lambda site: site.path)
+        return SiteTable(sites, self.index.body_row)
 
     @property
     def reader(self) -> StageReader:
         """What was read of the stage. Raises Error after `close`."""
+        self._check_open()
+        return self._reader
+
+    def _check_open(self) -> None:
         if self._reader is None:
             raise Error("the scene is closed; open a new Scene")
-        return self._reader
 
     @property
     def metres_per_unit(self) -> float:
         """metersPerUnit of the stage."""
-        return self.reader.metres_per_unit
+        self._check_open()
+        return self._metres_per_unit
 
     def __repr__(self) -> str:
         if self.stage is None:
@@ -176,30 +184,34 @@ class Scene:
         if not self.stage or not self.stage.GetPseudoRoot():
             raise Error("the scene's Usd.Stage has expired; keep a reference to it, or open a new Scene")
         code = self.time_code if time is None and self.time_code is not None else resolve_time(self.stage, time)
-        changes, visited = reader.update(self._listener.take(), code)
-        if changes is None:
-            self.time, self.time_code = reader.time_code, code
-            return SyncCounts()
-        told = [*self._opening, *reader.diagnostics()]
-        if self.strict:
-            try:
+        try:
+            changes, visited = reader.update(self._listener.take(), code)
+            if changes is None:
+                self.time, self.time_code = reader.time_code, code
+                return SyncCounts()
+            told = [*self._opening, *reader.diagnostics()]
+            if self.strict:
                 raise_errors(told)
-            except Error:
-                reader.forget()
-                raise
+            if changes.complete and DEFAULT_CAMERA in self.index.camera_rows:
+                changes.cameras[DEFAULT_CAMERA] = self.index.cameras[self.index.camera_rows[DEFAULT_CAMERA]]
+            found = self.index.apply(changes)
+            done = self.delegate.commit_resources(self.index)
+        except BaseException:
+            reader.forget()  # nobody has what it read: the next call reads the whole stage
+            raise
         self.time, self.time_code = reader.time_code, code
+        self._metres_per_unit, self._up_axis, self._light_paths = reader.metres_per_unit, reader.up_axis, reader.light_paths
         self.diagnostics.clear()
         self.diagnostics.extend(told)
-        if changes.complete and DEFAULT_CAMERA in self.index.camera_rows:
-            changes.cameras[DEFAULT_CAMERA] = self.index.cameras[self.index.camera_rows[DEFAULT_CAMERA]]
-        found = self.index.apply(changes)
-        return SyncCounts(prims_read=visited, **asdict(found), **asdict(self.delegate.commit_resources(self.index)))
+        return SyncCounts(prims_read=visited, **asdict(found), **asdict(done))
 
     def frame_default_camera(self, image_aspect: float) -> str:
         """Add (or reframe) a camera that sees everything drawn, for an image of ``image_aspect``; its label."""
         from hdwarp.stage.framing import default_camera
 
-        camera = default_camera(self.reader.columns(), image_aspect)
+        self._check_open()
+        gprims = [self.index.gprims[key] for key in self.index.gprim_order]
+        camera = default_camera(StageColumns(self._metres_per_unit, self._up_axis, None, 24.0, gprims=gprims), image_aspect)
         self.index.insert(replace(camera, path=DEFAULT_CAMERA))
         self.delegate.commit_resources(self.index)
         return DEFAULT_CAMERA

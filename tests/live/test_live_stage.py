@@ -6,12 +6,13 @@ import os
 
 import numpy as np
 import pytest
+from pxr import Usd
 from tests.live.live_edits import LiveStage
 
 from hdwarp.batch.shots import plan_shot
 from hdwarp.errors import Diagnostics
 from hdwarp.rendering import render_shot
-from hdwarp.scene import Scene
+from hdwarp.scene import Scene, SyncCounts
 
 AOVS = ("color", "albedo", "distance_to_image_plane", "normal", "Ngeom", "position", "primId", "instanceId", "elementId", "triangleId")
 AOVS = (*AOVS, "barycentric", "materialId", "bodyId")
@@ -34,7 +35,13 @@ def assert_same(synced: Scene, fresh: Scene, history: list[str]) -> None:
     assert np.array_equal(synced.bodies.pose, fresh.bodies.pose), told
     assert synced.cameras.label == fresh.cameras.label, told
     assert synced.reader.prim_counts == fresh.reader.prim_counts, told
+    assert [differing(*pair) for pair in zip(synced.cameras.records, fresh.cameras.records, strict=True)] == [[]] * len(fresh.cameras), told
     assert synced.lights.label == fresh.lights.label, told
+    assert synced.sites.label == fresh.sites.label, told
+    assert np.array_equal(synced.sites.world_from_site, fresh.sites.world_from_site), told
+    assert np.array_equal(synced.sites.body, fresh.sites.body), told
+    assert np.array_equal(synced.worlds.origin, fresh.worlds.origin), told
+    assert synced.metres_per_unit == fresh.metres_per_unit, told
     ours, theirs = picture(synced), picture(fresh)
     assert list(ours.aovs) == list(theirs.aovs), told
     for name in ours.aovs:
@@ -43,6 +50,20 @@ def assert_same(synced: Scene, fresh: Scene, history: list[str]) -> None:
         row, column = (int(i[0]) for i in np.nonzero(ours["primId"] == id))
         assert ours.instance_ids(row, column) == theirs.instance_ids(row, column), told
     assert said(synced) == said(fresh), told
+
+
+def differing(a: object, b: object) -> list[str]:
+    """Fields of two records that are not the same."""
+    pairs = {name: (getattr(a, name), getattr(b, name)) for name in a.__dataclass_fields__}
+    return [name for name, (x, y) in pairs.items() if not (np.array_equal(x, y) if isinstance(x, np.ndarray) else x == y)]
+
+
+def check(scene: Scene, time: float | Usd.TimeCode, *history: object) -> SyncCounts:
+    """Bring a scene to ``time`` and compare it with one that is opened there."""
+    done = scene.sync(time)
+    with Scene(scene.stage, device=scene.device, time=time, purposes=scene.purposes) as fresh:
+        assert_same(scene, fresh, [*history, time])
+    return done
 
 
 def said(scene: Scene) -> list[str]:
