@@ -134,29 +134,30 @@ class Scene:
 
     @property
     def lights(self) -> PathTable:
-        self._check_open()
+        self.check_open()
         return PathTable(self._light_paths)
 
     @property
     def sites(self) -> SiteTable:
-        self._check_open()
+        self.check_open()
         sites = sorted(self.index.sites.values(), key=lambda site: site.path)
         return SiteTable(sites, self.index.body_row)
 
     @property
     def reader(self) -> StageReader:
-        """What was read of the stage. Raises Error after `close`."""
-        self._check_open()
+        """What was read of the stage."""
+        self.check_open()
         return self._reader
 
-    def _check_open(self) -> None:
+    def check_open(self) -> None:
+        """Raise Error after `close`."""
         if self._reader is None:
             raise Error("the scene is closed; open a new Scene")
 
     @property
     def metres_per_unit(self) -> float:
         """metersPerUnit of the stage."""
-        self._check_open()
+        self.check_open()
         return self._metres_per_unit
 
     def __repr__(self) -> str:
@@ -180,7 +181,7 @@ class Scene:
         Raises Error when the scene is closed or its stage has expired, StageError with ``strict`` for an error found on the stage: the
         scene then stays as it was, and the next call reads the whole stage.
         """
-        reader = self.reader
+        reader = self.reader  # raises when closed
         if not self.stage or not self.stage.GetPseudoRoot():
             raise Error("the scene's Usd.Stage has expired; keep a reference to it, or open a new Scene")
         code = self.time_code if time is None and self.time_code is not None else resolve_time(self.stage, time)
@@ -209,7 +210,7 @@ class Scene:
         """Add (or reframe) a camera that sees everything drawn, for an image of ``image_aspect``; its label."""
         from hdwarp.stage.framing import default_camera
 
-        self._check_open()
+        self.check_open()
         gprims = [self.index.gprims[key] for key in self.index.gprim_order]
         camera = default_camera(StageColumns(self._metres_per_unit, self._up_axis, None, 24.0, gprims=gprims), image_aspect)
         self.index.insert(replace(camera, path=DEFAULT_CAMERA))
@@ -218,6 +219,7 @@ class Scene:
 
     def state(self) -> State:
         """The bodies at the stage's pose. Arrays of its own: write them, and hand the state to a sensor's ``update``."""
+        self.check_open()
         pose = self.tables.bodies.pose
         body_q = wp.array(pose, dtype=wp.transformf, device=self.device) if len(pose) else wp.zeros(0, wp.transformf, device=self.device)
         return State(body_q, wp.zeros(len(pose), dtype=wp.spatial_vectorf, device=self.device), self._seconds())

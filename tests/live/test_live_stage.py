@@ -54,8 +54,13 @@ def assert_same(synced: Scene, fresh: Scene, history: list[str]) -> None:
 
 def differing(a: object, b: object) -> list[str]:
     """Fields of two records that are not the same."""
-    pairs = {name: (getattr(a, name), getattr(b, name)) for name in a.__dataclass_fields__}
-    return [name for name, (x, y) in pairs.items() if not (np.array_equal(x, y) if isinstance(x, np.ndarray) else x == y)]
+    return [name for name in a.__dataclass_fields__ if not alike(getattr(a, name), getattr(b, name))]
+
+
+def alike(a: object, b: object) -> bool:
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(alike(a[key], b[key]) for key in a)
+    return np.array_equal(a, b) if isinstance(a, np.ndarray) else a == b
 
 
 def check(scene: Scene, time: float | Usd.TimeCode, *history: object) -> SyncCounts:
