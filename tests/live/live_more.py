@@ -28,7 +28,7 @@ class RichStage(LiveStage):
         moving.joints(self.stage)
         moving.blend_shapes(self.stage)
         for k in range(2):
-            prim = UsdGeom.Xform.Define(self.stage, f"/World/rig{k}").GetPrim()
+            prim = self.stage.DefinePrim(f"/World/rig{k}")
             prim.GetReferences().AddInternalReference("/World/rig")
             prim.SetInstanceable(True)
             UsdGeom.XformCommonAPI(prim).SetTranslate((2.0 - 4 * k, -3, 1))
@@ -87,7 +87,7 @@ class RichStage(LiveStage):
             binding.GetPrim().RemoveProperty("skel:skeleton")
 
     def do_another_rig(self) -> None:
-        prim = UsdGeom.Xform.Define(self.stage, f"/World/{self.name()}").GetPrim()
+        prim = self.stage.DefinePrim(f"/World/{self.name()}")
         prim.GetReferences().AddInternalReference("/World/rig")
         prim.SetInstanceable(self.chance(0.7))
         UsdGeom.XformCommonAPI(prim).SetTranslate(self.vector())

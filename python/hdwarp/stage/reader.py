@@ -181,7 +181,8 @@ class StageReader:
                     # At the default time what has a single sample differs too.
                     anew = time.IsDefault() or self.time.IsDefault()
                     edits = StageEdits({"/"}) if anew else self._varying.added_to(edits)
-                parts = dirty_parts(self.stage, edits, self._contents, self._sources, self._bound)
+                bound = [path for path in self._bound if path]  # without "", the material of what has none
+                parts = dirty_parts(self.stage, edits, self._contents, self._sources, bound)
             self.time = time
             if not parts:
                 return None, 0
