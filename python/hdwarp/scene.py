@@ -12,6 +12,7 @@ import warp as wp
 
 from hdwarp.delegate.render_delegate import RenderDelegate
 from hdwarp.errors import ArgumentError, Diagnostics, Error, NotSupported, raise_errors
+from hdwarp.garbage import no_collecting
 from hdwarp.launch import find_device
 from hdwarp.stage.changes import ChangeListener
 from hdwarp.stage.columns import Site
@@ -176,6 +177,10 @@ class Scene:
         if not self.stage or not self.stage.GetPseudoRoot():
             raise Error("the scene's Usd.Stage has expired; keep a reference to it, or open a new Scene")
         code = self.time_code if time is None and self.time_code is not None else resolve_time(self.stage, time)
+        with no_collecting():
+            return self._sync(reader, code)
+
+    def _sync(self, reader: StageReader, code: Usd.TimeCode) -> SyncCounts:
         changes, visited = reader.update(self._listener.take(), code)
         if changes is None:
             self.time, self.time_code = reader.time_code, code

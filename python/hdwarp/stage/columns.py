@@ -52,8 +52,6 @@ class MeshGeometry:
     normals: Primvar | None = None  # shading normals, authored or computed as DESIGN section 3 says; None: faceted
     primvars: dict[str, Primvar] = field(default_factory=dict)  # by name without "primvars:"
     face_subset: np.ndarray | None = None  # (face_count,) int16: index into Gprim.subset_materials, -1 in no subset
-    topology_key: bytes | None = None  # digests of the content, made when first asked for (delegate.mesh_keys)
-    content_key: bytes | None = None
 
 
 @dataclass(slots=True, eq=False)

@@ -53,7 +53,7 @@ def move_points(entry: MeshEntry, points: np.ndarray) -> bool:
         cages = Cages(lambda: (points, raw.counts.astype(np.int64), raw.indices, everywhere, flip))
         normals = SmoothNormals(cages, slice(0, len(points)), mesh.normals.content())
     entry.raw = replace(raw, points=points)
-    entry.built = replace(mesh, points=points, normals=normals, content_key=None)
+    entry.built = replace(mesh, points=points, normals=normals)
     return True
 
 

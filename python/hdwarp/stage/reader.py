@@ -7,7 +7,6 @@ so that what merely moves is not read again.
 
 from __future__ import annotations
 
-import gc
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ import numpy as np
 from pxr import Sdf, Usd, UsdGeom, UsdShade, UsdUtils
 
 from hdwarp.errors import ArgumentError, Diagnostic, Diagnostics, NotSupported, OwnedDiagnostics
+from hdwarp.garbage import no_collecting
 from hdwarp.stage import gather
 from hdwarp.stage.changes import StageEdits
 from hdwarp.stage.columns import Body, Camera, Gprim, GprimKey, Material, Site, StageChanges, StageColumns
@@ -184,7 +184,7 @@ class StageReader:
         if not parts:
             return None, 0
         try:
-            with quietly() as messages:
+            with no_collecting(), quietly() as messages:
                 return self._read(parts, messages)
         except BaseException:
             self.time = None  # half of it is new: the next reading is a whole one
@@ -423,17 +423,12 @@ def _note_unloaded(stage: Usd.Stage, root: str, told: OwnedDiagnostics) -> None:
 
 @contextmanager
 def quietly() -> Iterator[Callable[[], list]]:
-    """What pxr would print is kept, and given by the function. No looking for garbage meanwhile: reading makes many objects that all live
-    on, and looking through them costs as much as reading."""
+    """What pxr would print is kept, and given by the function."""
     delegate = UsdUtils.CoalescingDiagnosticDelegate()
-    collecting = gc.isenabled()
-    gc.disable()
     try:
         yield delegate.TakeUncoalescedDiagnostics
     finally:
         del delegate
-        if collecting:
-            gc.enable()
 
 
 def read_stage(
