@@ -327,6 +327,8 @@ class StageReader:
         """Bindings are computed once for each prim that has some, for all at once, and kept."""
         askers: dict[str, None] = {}
         for item in drawn:
+            if not _may_be_bound(item):
+                continue
             askers.update(dict.fromkeys(asker for asker in _askers(item) if asker and asker not in self._bindings))
         paths, log = list(askers), Diagnostics()
         bound = bound_materials(self.stage, paths, self._material_purposes, log) if paths else []
@@ -339,6 +341,9 @@ class StageReader:
         nothing = "", ()
 
         def find(item: Drawn) -> tuple[str, tuple[str, ...]]:
+            if not _may_be_bound(item):
+                return nothing
+            told.owner = item.owner
             found = [self._bindings.get(asker, nothing) for asker in _askers(item)]
             for _, items in found:
                 if items:
@@ -394,6 +399,10 @@ class _Either:
 
     def __contains__(self, item: object) -> bool:
         return item in self._a or item in self._b
+
+
+def _may_be_bound(item: Drawn) -> bool:
+    return bool(item.state.binder or item.state.collections or item.slots)
 
 
 def _askers(item: Drawn) -> Iterator[str]:
