@@ -12,6 +12,7 @@ import warp as wp
 
 from hdwarp.delegate.render_delegate import RenderDelegate
 from hdwarp.errors import ArgumentError, Diagnostic, Diagnostics, Error, NotSupported, raise_errors
+from hdwarp.garbage import no_collecting
 from hdwarp.launch import find_device
 from hdwarp.stage.changes import ChangeListener
 from hdwarp.stage.columns import Site, StageChanges, StageColumns
@@ -41,7 +42,7 @@ class SyncCounts:
     materials_changed: int = 0
     bodies_changed: int = 0
     cameras_changed: int = 0
-    rows_uploaded: int = 0  # of instances
+    rows_uploaded: int = 0  # of instances, those of which nothing but the rank is new included
     blas_built: int = 0
     blas_refitted: int = 0
     tlas_built: int = 0
@@ -230,7 +231,8 @@ class Scene:
         try:
             if self.strict and pending.told is not None:
                 raise_errors(pending.told)
-            return self._apply(pending)
+            with no_collecting():
+                return self._apply(pending)
         except BaseException:
             reader.forget()
             raise

@@ -23,12 +23,13 @@ class DirtyBits(IntFlag):
 
 
 class ChangeTracker:
-    """Dirty bits by row for each table."""
+    """Dirty bits by row for each table. What has been marked is listed, so that few marks cost little however many rows there are."""
 
     TABLES = ("meshes", "instances", "subsets", "bodies", "materials", "cameras", "sites")
 
     def __init__(self) -> None:
         self._bits = {table: np.zeros(0, np.uint16) for table in self.TABLES}
+        self._marked: dict[str, list[np.ndarray]] = {table: [] for table in self.TABLES}
 
     def mark(self, table: str, rows: np.ndarray, bits: DirtyBits) -> None:
         """Add dirty bits to ``rows`` (row numbers)."""
@@ -39,18 +40,35 @@ class ChangeTracker:
             have = np.concatenate([have, np.zeros(max(last + 1 - len(have), len(have), 16), np.uint16)])
             self._bits[table] = have
         have[rows] |= np.uint16(bits)
+        self._marked[table].append(rows)
 
     def dirty_rows(self, table: str, bits: DirtyBits = DirtyBits.ALL) -> np.ndarray:
         """Row numbers with any of ``bits``, ascending."""
-        return np.flatnonzero(self._bits[table] & np.uint16(bits))
+        rows = self._rows(table)
+        return rows[self._bits[table][rows] & np.uint16(bits) != 0]
 
-    def clean_but_for(self, table: str, bits: DirtyBits) -> list[int]:
+    def clean_but_for(self, table: str, bits: DirtyBits) -> np.ndarray:
         """Row numbers with some of ``bits`` and no others, ascending."""
-        have = self._bits[table]
-        return np.flatnonzero((have != 0) & ((have & ~np.uint16(bits)) == 0)).tolist()
+        rows = self._rows(table)
+        return rows[self._bits[table][rows] & ~np.uint16(bits) == 0]
 
     def is_clean(self) -> bool:
-        return not any(bits.any() for bits in self._bits.values())
+        return not any(self._marked.values())
 
     def clear(self, table: str) -> None:
-        self._bits[table][:] = 0
+        if self._marked[table]:
+            self._bits[table][self._rows(table)] = 0
+            self._marked[table] = []
+
+    def _rows(self, table: str) -> np.ndarray:
+        """All rows that were marked, ascending, each once."""
+        marked, bits = self._marked[table], self._bits[table]
+        if len(marked) > 1 and sum(map(len, marked)) > len(bits) // 16:
+            marked[:] = [np.flatnonzero(bits)]
+        elif len(marked) > 1 or (marked and not _is_ascending(marked[0])):
+            marked[:] = [np.unique(np.concatenate(marked))]
+        return np.asarray(marked[0], np.int64) if marked else np.zeros(0, np.int64)
+
+
+def _is_ascending(rows: np.ndarray) -> bool:
+    return bool((np.diff(rows) > 0).all())

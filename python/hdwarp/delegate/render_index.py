@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
+from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from hdwarp.delegate.change_tracker import ChangeTracker, DirtyBits
-from hdwarp.delegate.mesh_keys import mesh_key, topology_key
+from hdwarp.delegate.gprim_order import GprimOrder
+from hdwarp.delegate.mesh_rows import MeshRows
 from hdwarp.delegate.rows import HostColumns, RowMap
 from hdwarp.errors import ArgumentError
-from hdwarp.stage.columns import Body, Camera, Gprim, GprimKey, Material, MeshGeometry, Site, StageChanges, StageColumns, gprim_keys
-
-_FEW = 64  # so many keys are put in their places one by one; more are sorted in together
+from hdwarp.stage.columns import Body, Camera, Gprim, GprimKey, Material, Site, StageChanges, StageColumns, gprim_keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +38,11 @@ class RenderIndex:
 
     def __init__(self) -> None:
         self.tracker = ChangeTracker()
-        self.mesh_rows, self.gprim_rows, self.subset_rows = RowMap(), RowMap(), RowMap()
+        self.mesh_rows = MeshRows(self.tracker)
+        self.gprim_rows, self.subset_rows = RowMap(), RowMap()
         self.material_rows, self.camera_rows, self.site_rows = RowMap(), RowMap(), RowMap()
-        self.meshes: dict[int, MeshGeometry] = {}  # by row
+        self.meshes = self.mesh_rows.meshes  # by row
         self.gprims: dict[GprimKey, Gprim] = {}
-        self.gprim_order: list[GprimKey] = []  # primId -> key, sorted
         self.materials: dict[int, Material] = {}
         self.bodies: dict[str, Body] = {}
         self.cameras: dict[int, Camera] = {}
@@ -65,14 +64,23 @@ class RenderIndex:
         )
         self.subsets = HostColumns(material=(np.int32, (), -1))
         self.material_id = np.zeros(0, np.int32)  # by material row
-        self.prim_paths: list[str] = []
         self.material_paths: list[str] = []
         self.body_paths: list[str] = []
         self.instance_count = 0
-        self._mesh_users: dict[int, int] = {}  # gprims by mesh row
+        self._order = GprimOrder()
         self._body_row: dict[str, int] = {}
 
     # -- looking up -------------------------------------------------------------------------------------------------------
+
+    @property
+    def gprim_order(self) -> list[GprimKey]:
+        """primId -> key, sorted."""
+        return self._order.keys
+
+    @property
+    def prim_paths(self) -> list[str]:
+        """primId -> authored path."""
+        return self._order.paths
 
     def prim_path(self, prim_id: int) -> str | None:
         """Authored path of what ``primId`` names; None for -1 (a miss)."""
@@ -150,7 +158,7 @@ class RenderIndex:
         gprims = dict(changes.gprims)
         if complete:
             gprims |= dict.fromkeys(self.gprims.keys() - gprims.keys())
-        meshes = self._apply_meshes(gprims)
+        meshes = self.mesh_rows.apply(gprims, self.gprims)
         inserted, removed, changed = self._apply_gprims(gprims)
         return IndexCounts(*meshes, inserted, removed, changed, materials_changed, bodies_changed, cameras_changed)
 
@@ -208,65 +216,14 @@ class RenderIndex:
         self.tracker.mark("instances", np.flatnonzero(renumbered != column), DirtyBits.IDS | DirtyBits.TRANSFORM)
         column[:] = renumbered
 
-    # -- meshes -----------------------------------------------------------------------------------------------------------
-
-    def _apply_meshes(self, gprims: Mapping[GprimKey, Gprim | None]) -> tuple[int, int, int]:
-        """Rows for the meshes of ``gprims``, which are known by their content. A row whose users all go on to the same new mesh with the
-        same triangles keeps its number, and its tree."""
-        leaving: dict[int, list] = {}  # row -> for each gprim that leaves it the mesh it goes to, or None
-        arriving: dict[bytes, MeshGeometry] = {}
-        users: dict[bytes, int] = {}
-        for key, gprim in gprims.items():
-            mesh = gprim.mesh if gprim is not None else None
-            old = self.gprims.get(key)
-            if old is not None and old.mesh is not None:
-                if mesh is old.mesh:
-                    continue
-                leaving.setdefault(self.mesh_rows[mesh_key(old.mesh)], []).append(mesh)
-            if mesh is not None:
-                content = mesh_key(mesh)
-                arriving.setdefault(content, mesh)
-                users[content] = users.get(content, 0) + 1
-        moved = 0
-        for row, targets in leaving.items():
-            self._mesh_users[row] -= len(targets)
-            if self._mesh_users[row] or targets[0] is None:
-                continue
-            content = mesh_key(targets[0])
-            if content in self.mesh_rows or any(mesh is None or mesh_key(mesh) != content for mesh in targets):
-                continue
-            before = self.meshes[row]
-            if topology_key(before) == topology_key(targets[0]):
-                self.mesh_rows.rename(mesh_key(before), content)
-                self.meshes[row] = targets[0]
-                self.tracker.mark("meshes", np.array([row]), _mesh_bits(before, targets[0]))
-                moved += 1
-        inserted = 0
-        for content, mesh in arriving.items():
-            known = content in self.mesh_rows
-            row = self.mesh_rows.insert(content)
-            self._mesh_users[row] = self._mesh_users.get(row, 0) + users[content]
-            if not known:
-                self.meshes[row] = mesh
-                self.tracker.mark("meshes", np.array([row]), DirtyBits.ALL)
-                inserted += 1
-        removed = 0
-        for row in leaving:
-            if self._mesh_users[row] == 0:
-                del self._mesh_users[row]
-                self.mesh_rows.remove(mesh_key(self.meshes.pop(row)))
-                self.tracker.mark("meshes", np.array([row]), DirtyBits.VISIBILITY)
-                removed += 1
-        return inserted, removed, moved
-
     # -- gprims -----------------------------------------------------------------------------------------------------------
 
     def _apply_gprims(self, gprims: dict[GprimKey, Gprim | None]) -> tuple[int, int, int]:
-        removed, reordered = 0, False
+        removed = 0
         gone = [key for key, gprim in gprims.items() if gprim is None and key in self.gprims]
         for key in gone:
             removed += self._drop(key)
-        new = []
+        new, moved = [], []
         live = {key: gprim for key, gprim in gprims.items() if gprim is not None}
         for key, gprim in live.items():  # runs whose length changed move: their old rows go
             count = len(gprim.transforms)
@@ -274,27 +231,16 @@ class RenderIndex:
                 new.append(key)
             elif self.gprim_rows.run(key)[1] != count:
                 self._drop_rows(*self.gprim_rows.run(key))
-                reordered = True
+                moved.append(key)
             self.gprim_rows.insert(key, count)
         revalued = np.array([_has_other_values(self.gprims.get(key), gprim) for key, gprim in live.items()], bool)
         self.gprims.update(live)
-        self._reorder(gone, new)
+        first = self._order.update(gone, new, moved, self.gprim_rows)
         self.instances.reserve(self.gprim_rows.allocator.size)
         inserted, changed = self._write_instances(live, revalued) if live else (0, 0)
-        if gone or new or reordered:
-            self._rank_instances()
+        if gone or new or moved:
+            self._rank_instances(first)
         return inserted, removed, changed
-
-    def _reorder(self, gone: list[GprimKey], new: list[GprimKey]) -> None:
-        if len(gone) + len(new) > _FEW:
-            self.gprim_order = sorted(self.gprims)
-        else:
-            for key in gone:
-                del self.gprim_order[bisect_left(self.gprim_order, key)]
-            for key in new:
-                insort(self.gprim_order, key)
-        if gone or new:
-            self.prim_paths = [path for path, _, _ in self.gprim_order]
 
     def _drop(self, key: GprimKey) -> int:
         del self.gprims[key]
@@ -308,13 +254,10 @@ class RenderIndex:
         self.instances.clear_rows(start, count)
         self.tracker.mark("instances", np.arange(start, start + count), DirtyBits.VISIBILITY)
 
-    def _rank_instances(self) -> None:
-        """What is given out for every row: primId and rank in path order."""
-        runs = np.array([self.gprim_rows.run(key) for key in self.gprim_order], np.int64).reshape(-1, 2)
-        counts = runs[:, 1]
-        self.instance_count = total = int(counts.sum())
-        rows = np.repeat(runs[:, 0] - (np.cumsum(counts) - counts), counts) + np.arange(total)
-        prim_id, rank = np.repeat(np.arange(len(runs), dtype=np.int32), counts), np.arange(total, dtype=np.int32)
+    def _rank_instances(self, first: int) -> None:
+        """What is given out for every row: primId and rank in path order, from the gprim at place ``first`` on."""
+        rows, prim_id, rank = self._order.ranks(first)
+        self.instance_count = int(self._order.count.sum())
         for name, values in (("prim_id", prim_id), ("rank", rank)):
             column = self.instances[name]
             self.tracker.mark("instances", rows[column[rows] != values], DirtyBits.IDS)
@@ -328,7 +271,6 @@ class RenderIndex:
         total = int(counts.sum())
         rows = np.repeat(runs[:, 0] - (np.cumsum(counts) - counts), counts) + np.arange(total)
         records = list(gprims.values())
-        mesh_row = {mesh: self.mesh_rows[mesh_key(mesh)] for mesh in {gprim.mesh for gprim in records} if mesh is not None}
 
         def spread(values: list) -> np.ndarray:
             return np.repeat(np.array(values, np.int32), counts)
@@ -339,7 +281,7 @@ class RenderIndex:
         new = {
             "transform": (np.concatenate([g.transforms[:, :3, :] for g in records]), DirtyBits.TRANSFORM),
             "kind": (spread([int(g.kind) for g in records]), DirtyBits.ALL),
-            "mesh": (spread([mesh_row.get(g.mesh, -1) for g in records]), DirtyBits.TOPOLOGY | DirtyBits.TRANSFORM),
+            "mesh": (spread([self.mesh_rows.row(g.mesh) for g in records]), DirtyBits.TOPOLOGY | DirtyBits.TRANSFORM),
             "shape": (np.repeat(shape, counts, axis=0), DirtyBits.TOPOLOGY | DirtyBits.TRANSFORM),
             "material": (spread([self.material_rows.get(g.material, -1) for g in records]), DirtyBits.MATERIAL),
             "subset_start": (spread(subset_start), DirtyBits.MATERIAL),
@@ -381,19 +323,6 @@ class RenderIndex:
             column[:] = materials
             self.tracker.mark("subsets", np.arange(start, start + count), DirtyBits.MATERIAL)
         return starts, differs
-
-
-def _mesh_bits(before: MeshGeometry, after: MeshGeometry) -> DirtyBits:
-    """What differs between two meshes of the same triangles."""
-    bits = DirtyBits.CLEAN
-    if not np.array_equal(before.points, after.points):
-        bits |= DirtyBits.POINTS
-    same = before.primvars.keys() == after.primvars.keys() and all(
-        before.primvars[name].interpolation == primvar.interpolation
-        and all(np.array_equal(a, b) for a, b in zip(before.primvars[name].content(), primvar.content(), strict=True))
-        for name, primvar in after.primvars.items()
-    )
-    return bits if same and bits else bits | DirtyBits.PRIMVAR  # equal in both: the normals differ
 
 
 def _has_other_values(before: Gprim | None, after: Gprim) -> bool:

@@ -17,6 +17,9 @@ class RowAllocator:
 
     def allocate(self, count: int) -> int:
         """First row of a run of ``count`` rows."""
+        if not self._free_count:
+            self.size += count
+            return self.size - count
         if not self._free.get(count) and 2 * self._free_count > self.size:
             self._join()
         start = self._reuse(count)

@@ -52,8 +52,7 @@ class MeshGeometry:
     normals: Primvar | None = None  # shading normals, authored or computed as DESIGN section 3 says; None: faceted
     primvars: dict[str, Primvar] = field(default_factory=dict)  # by name without "primvars:"
     face_subset: np.ndarray | None = None  # (face_count,) int16: index into Gprim.subset_materials, -1 in no subset
-    topology_key: bytes | None = None  # digests of the content, made when first asked for (delegate.mesh_keys)
-    content_key: bytes | None = None
+    reach: float = 0.0  # how far it reaches along an axis of its own
 
 
 @dataclass(slots=True, eq=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum, auto
 
@@ -14,6 +14,7 @@ from hdwarp.errors import Diagnostics
 from hdwarp.stage import primvars
 from hdwarp.stage.open import plain_text
 from hdwarp.stage.shapes import SHAPE_TYPES
+from hdwarp.stage.skinning import asks_for_skinning
 from hdwarp.stage.spec import PURPOSES
 
 _KNOWN_PURPOSES = (*PURPOSES, None)  # None: blocked
@@ -40,7 +41,8 @@ class Facts:
     """One prim's own opinions. None, empty or False: it has none. Class attributes are the defaults: most prims say very little, and a
     stage has many of them."""
 
-    names: Sequence[str] = ()  # authored properties
+    names: Collection[str] = ()  # authored properties
+    asks_for_skinning = False
     local: Gf.Matrix4d | None = None
     resets = False  # !resetXformStack!
     visible = True
@@ -73,8 +75,21 @@ class FactReader:
     has_instances: bool
     categories: dict[str, tuple[Category, bool]] = field(default_factory=dict)
     kept: dict[tuple[str, bool], Facts] = field(default_factory=dict)
-    # By authored properties: an xformOpOrder that names no others, and whether a matrix is among them
-    sound_orders: dict[tuple[str, ...], tuple[Vt.TokenArray, bool]] = field(default_factory=dict)
+    properties: dict[tuple[str, ...], Properties] = field(default_factory=dict)
+
+
+class Properties:
+    """Names of authored properties, and what follows from them alone: most prims of a stage share them with others."""
+
+    __slots__ = ("asks_for_skinning", "has_matrix", "has_order", "names", "sound_order", "telling")
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.names = frozenset(names)
+        self.telling = tuple(name for name in names if name not in _SILENT)
+        self.has_order = "xformOpOrder" in self.names
+        self.has_matrix = any(name.startswith("xformOp:transform") for name in names)
+        self.asks_for_skinning = asks_for_skinning(names)
+        self.sound_order: Vt.TokenArray | None = None  # an xformOpOrder that names no others
 
 
 # Properties that say nothing to what is below a prim: read where its geometry is read.
@@ -114,8 +129,17 @@ def _read(reader: FactReader, prim: Usd.Prim, path: str, any_specifier: bool, wi
     names = prim.GetAuthoredPropertyNames()
     try:
         if names:
-            facts.names = names
-            _read_properties(reader, facts, prim, names, path)
+            key = tuple(names)
+            properties = reader.properties.get(key)
+            if properties is None:
+                properties = reader.properties[key] = Properties(names)
+            facts.names = properties.names
+            if properties.asks_for_skinning:
+                facts.asks_for_skinning = True
+            if properties.telling:
+                _read_telling(reader, facts, prim, properties.telling, path)
+            if properties.has_order and facts.xformable:
+                _read_local(reader, facts, prim, properties, path)
     except Tf.ErrorException as error:
         reader.diagnostics.error(path, "unreadable", f"{plain_text(error)}; this part of the prim is left out")
     if reader.has_instances and prim.IsInstance():
@@ -141,12 +165,10 @@ def _read_applied(reader: FactReader, facts: Facts, prim: Usd.Prim, applied: lis
     facts.light = "LightAPI" in applied or "MeshLightAPI" in applied or "VolumeLightAPI" in applied
 
 
-def _read_properties(reader: FactReader, facts: Facts, prim: Usd.Prim, names: Sequence[str], path: str) -> None:
+def _read_telling(reader: FactReader, facts: Facts, prim: Usd.Prim, names: Sequence[str], path: str) -> None:
     time = reader.time
     imageable = facts.category is not Category.OTHER
     for name in names:
-        if name in _SILENT:
-            continue
         if name.startswith("primvars:"):
             if primvars.is_primvar(name):
                 _read_primvar(reader, facts, prim, name, path)
@@ -175,34 +197,30 @@ def _read_properties(reader: FactReader, facts: Facts, prim: Usd.Prim, names: Se
             value = prim.GetAttribute(name).Get()
             if value not in (None, "default", "inherited"):
                 reader.diagnostics.note(path, "draw-mode", f"model:drawMode '{value}' is not supported; the full geometry is drawn")
-    if "xformOpOrder" in names and facts.xformable:
-        has_matrix = _check_op_order(reader, prim, names, path)
-        facts.local, facts.resets = reader.xforms.GetLocalTransformation(prim)
-        if has_matrix:
-            _make_affine(reader, facts, path)
 
 
-def _check_op_order(reader: FactReader, prim: Usd.Prim, names: Sequence[str], path: str) -> bool:
-    """Name the ops that xformOpOrder asks for and that are not there: USD passes over them in silence. True: there may be a matrix."""
+def _read_local(reader: FactReader, facts: Facts, prim: Usd.Prim, properties: Properties, path: str) -> None:
     order = prim.GetAttribute("xformOpOrder").Get()
-    key = tuple(names)
-    sound = reader.sound_orders.get(key)
-    if sound is not None and order == sound[0]:  # an array's items are dear in Python, and most prims have the same ones
-        return sound[1]
-    if order is None:
-        return False
+    # An array's items are dear in Python, and most prims have the same ones.
+    if (properties.sound_order is None or order != properties.sound_order) and order is not None:
+        _check_order(reader, order, properties, path)
+    facts.local, facts.resets = reader.xforms.GetLocalTransformation(prim)
+    if properties.has_matrix:
+        _make_affine(reader, facts, path)
+
+
+def _check_order(reader: FactReader, order: object, properties: Properties, path: str) -> None:
+    """Name the ops that xformOpOrder asks for and that are not there: USD passes over them in silence."""
     if not isinstance(order, Vt.TokenArray):
         message = f"xformOpOrder holds {type(order).__name__}, not token[]; no xformOp counts. Author the order anew"
         reader.diagnostics.error(path, "wrong-type", message)
-        return False
-    has_matrix = any(name.startswith("xformOp:transform") for name in names)
-    lost = [op for op in order if op.removeprefix("!invert!") not in names and op != "!resetXformStack!"]
+        return
+    lost = [op for op in order if op.removeprefix("!invert!") not in properties.names and op != "!resetXformStack!"]
     if lost:
         message = f"xformOpOrder names {', '.join(lost)}, which {'is' if len(lost) == 1 else 'are'} not there; drawn without"
         reader.diagnostics.error(path, "xform-op", f"{message}. Author the op, or take it out of the order")
     else:
-        reader.sound_orders[key] = order, has_matrix
-    return has_matrix
+        properties.sound_order = order
 
 
 def _make_affine(reader: FactReader, facts: Facts, path: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,6 +19,7 @@ from hdwarp.stage.open import plain_text
 if TYPE_CHECKING:
     from hdwarp.stage.traverse import Drawn, Walk
 
+_NO_SHAPE = (0.0, 0.0, 0.0, 0.0)
 _MEND_SIZES = "Mend its size, its xformOps or those above, or the stage's metersPerUnit"
 
 
@@ -73,75 +75,55 @@ def gather_gprims(
     paths of its material and of those of its slots."""
     diagnostics = walk.diagnostics
     build_meshes(walk.meshes.meshes)
+    drawn = []
     for item in walk.drawn:
         if item.mesh is not None and item.mesh.diagnostics:
             diagnostics.owner = item.owner
             diagnostics.extend(item.mesh.diagnostics)
-    drawn = [item for item in walk.drawn if item.mesh is None or item.mesh.built is not None]
-    drawn.sort(key=lambda item: item.path)
+        if item.mesh is None or item.mesh.built is not None:
+            drawn.append(item)
+    drawn.sort(key=attrgetter("path"))
     world = transforms.columns_from_gf([item.state.matrix for item in drawn])
     shaped = [k for k, item in enumerate(drawn) if item.shape is not None]
     if shaped:
         with np.errstate(invalid="ignore"):  # infinite scales are reported below
             world[shaped, :3, :3] = world[shaped, :3, :3] @ np.stack([drawn[k].shape.linear for k in shaped])
-    placed = [_placed(item, world[k]) for k, item in enumerate(drawn)]
     metres = transforms.in_metres(world, scale)
     finite, invertible = transforms.usable(world)
     material_of = materials(drawn)
-    radius = _radii(drawn)
+    radius = np.array([1.0 if item.mesh is None else item.mesh.built.reach for item in drawn])  # shapes are unit shapes
     in_range = transforms.in_range(metres, radius)
+    invertible, in_range = invertible.tolist(), in_range.tolist()
     found: dict[str, list[Gprim]] = {}
     merged: dict[tuple, Gprim] = {}
     for k, item in enumerate(drawn):
-        diagnostics.owner = item.owner
-        instances = item.state.instances
-        ids, rates = None, {}
-        if instances is None:
-            if not invertible[k]:
-                _report_transform(item.path, bool(finite[k]), diagnostics)
+        state, instances = item.state, item.state.instances
+        matrices, ids, rates = metres[k : k + 1], None, {}
+        if instances is None and not (invertible[k] and in_range[k]):
+            diagnostics.owner = item.owner
+            _report_transform(item.path, invertible[k], bool(finite[k]), diagnostics)
+            continue
+        if instances is not None:
+            diagnostics.owner = item.owner
+            rows = _instance_rows(item, world[k], scale, radius[k], diagnostics)
+            if rows is None:
                 continue
-            matrices = metres[k : k + 1]
-            if not in_range[k]:
-                message = f"its size or place is not in the range that can be drawn, {transforms.RANGE}; the prim is skipped. {_MEND_SIZES}"
-                diagnostics.error(item.path, "size-range", message)
-                continue
-        else:
-            matrices = placed[k]
-            _, good = transforms.usable(matrices)
-            if not good.all():
-                number = int((~good).sum())
-                message = f"{number} of {len(good)} instances have a singular or non-finite transform; they are skipped. Mend the scales"
-                diagnostics.error(item.path, "singular-transform", message)
-                if number == len(good):
-                    continue
-                matrices = matrices[good]
-            matrices = transforms.in_metres(matrices, scale)
-            near = transforms.in_range(matrices, radius[k])
-            if not near.all():
-                number = int((~near).sum())
-                message = f"{number} of {len(good)} instances are not in the range that can be drawn, {transforms.RANGE}; they are skipped"
-                diagnostics.error(item.path, "size-range", f"{message}. {_MEND_SIZES}")
-                if number == len(near):
-                    continue
-                matrices = matrices[near]
-                good = np.flatnonzero(good)[near]
-            ids = instances.ids[good]
-            rates = {name: values[good] for name, values in instances.primvars.items()}
+            matrices, ids, rates = rows
         material, subset_materials = material_of(item)
         gprim = Gprim(
             path=item.path,
             kind=item.kind,
             mesh=None if item.mesh is None else item.mesh.built,
             transforms=matrices,
-            shape=(0.0, 0.0, 0.0, 0.0) if item.shape is None else item.shape.parameters,
+            shape=_NO_SHAPE if item.shape is None else item.shape.parameters,
             instance_ids=ids,
             instancer=None if instances is None else instances.instancer,
             material=material,
             subset_materials=subset_materials,
-            body=_known(item.state.body, bodies),
+            body=state.body if state.body and state.body in bodies else "",
             double_sided=item.double_sided,
-            purpose=item.state.purpose or "default",
-            constants=item.state.constants,
+            purpose=state.purpose or "default",
+            constants=state.constants,
             instance_primvars=rates,
         )
         if instances is not None:
@@ -154,14 +136,32 @@ def gather_gprims(
     return {owner: gprim_keys(gprims) for owner, gprims in found.items()}
 
 
-def _radii(drawn: list[Drawn]) -> np.ndarray:
-    """How far what is drawn reaches along an axis of its own; shapes are unit shapes."""
-    known: dict[object, float] = {None: 1.0}
-    meshes = [None if item.mesh is None else item.mesh.built for item in drawn]
-    for mesh in meshes:
-        if mesh not in known:
-            known[mesh] = float(max(mesh.points.max(), -mesh.points.min()))
-    return np.array([known[mesh] for mesh in meshes])
+def _instance_rows(
+    item: Drawn, world: np.ndarray, scale: float, radius: float, diagnostics: Diagnostics
+) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]] | None:
+    """(matrices [m], instance ids, primvars by name) of the instances that can be drawn; None: there are none. ``world``: (4, 4) of the
+    prim in the space of its prototype."""
+    instances = item.state.instances
+    matrices = instances.world @ world
+    _, good = transforms.usable(matrices)
+    if not good.all():
+        number = int((~good).sum())
+        message = f"{number} of {len(good)} instances have a singular or non-finite transform; they are skipped. Mend the scales"
+        diagnostics.error(item.path, "singular-transform", message)
+        matrices = matrices[good]
+    matrices = transforms.in_metres(matrices, scale)
+    near = transforms.in_range(matrices, radius)
+    if not near.all():
+        number = int((~near).sum())
+        message = f"{number} of {len(good)} instances are not in the range that can be drawn, {transforms.RANGE}; they are skipped"
+        diagnostics.error(item.path, "size-range", f"{message}. {_MEND_SIZES}")
+        matrices = matrices[near]
+        good[good] = near
+    if not len(matrices):
+        return None
+    if good.all():
+        return matrices, instances.ids, dict(instances.primvars)
+    return matrices, instances.ids[good], {name: values[good] for name, values in instances.primvars.items()}
 
 
 def _chain(instancer: Instancer | None) -> tuple[str, ...]:
@@ -181,11 +181,11 @@ def _merge(gprim: Gprim, more: Gprim) -> None:
         gprim.instance_primvars[name] = np.concatenate((gprim.instance_primvars[name], more.instance_primvars[name]))[order]
 
 
-def _placed(item: Drawn, matrix: np.ndarray) -> np.ndarray | None:
-    return None if item.state.instances is None else item.state.instances.world @ matrix
-
-
-def _report_transform(path: str, finite: bool, diagnostics) -> None:
+def _report_transform(path: str, invertible: bool, finite: bool, diagnostics: Diagnostics) -> None:
+    if invertible:
+        message = f"its size or place is not in the range that can be drawn, {transforms.RANGE}; the prim is skipped. {_MEND_SIZES}"
+        diagnostics.error(path, "size-range", message)
+        return
     said = "is singular (a scale of 0?)" if finite else "is not finite"
     diagnostics.error(
         path, "singular-transform", f"the world transform {said}; the prim is skipped. Mend the xformOps of it or of what is above"

@@ -27,7 +27,7 @@ def build_meshes(raws: list[RawMesh]) -> None:
     for chunk in _chunks(raws):
         _build_chunk(raws, chunk, built, told)
     for raw, mesh in zip(raws, built, strict=True):
-        reports = list(told[id(raw)]) if id(raw) in told else ()
+        reports = list(told[id(raw)]) if told and id(raw) in told else ()
         for entry in raw.entries:
             entry.built, entry.is_built = mesh, True
             if mesh is None or mesh.corner_count != 3 * mesh.face_count:
@@ -45,7 +45,8 @@ def move_points(entry: MeshEntry, points: np.ndarray) -> bool:
         return False
     if raw.holes is not None or len(points) != len(mesh.points) or not (raw.counts == 3).all():
         return False
-    if not (points.max() <= LARGEST and points.min() >= -LARGEST):
+    reach = float(_reach(points, np.array([len(points)]))[0])
+    if not reach <= LARGEST:
         return False
     normals = mesh.normals
     if raw.scheme in SMOOTH:
@@ -53,7 +54,7 @@ def move_points(entry: MeshEntry, points: np.ndarray) -> bool:
         cages = Cages(lambda: (points, raw.counts.astype(np.int64), raw.indices, everywhere, flip))
         normals = SmoothNormals(cages, slice(0, len(points)), mesh.normals.content())
     entry.raw = replace(raw, points=points)
-    entry.built = replace(mesh, points=points, normals=normals, content_key=None)
+    entry.built = replace(mesh, points=points, normals=normals, reach=reach)
     return True
 
 
@@ -133,8 +134,9 @@ def _build_chunk(raws: list[RawMesh], chunk: list[int], built: list[MeshGeometry
     triangle_points = local[corners]
     corners -= corner_start[mesh_of_triangle].astype(np.int32)[:, None]
     face = face - face_start[mesh_of_triangle].astype(np.int32)
+    reach = _reach(points, point_counts).tolist()
     ranges = zip(chunk, meshes, first.tolist(), last.tolist(), point_start.tolist(), (point_start + point_counts).tolist(), strict=True)
-    for number, mesh, begin, end, first_point, last_point in ranges:
+    for k, (number, mesh, begin, end, first_point, last_point) in enumerate(ranges):
         if begin == end:
             _report(diagnostics, mesh, "no-faces", "no face of the mesh can be drawn; see its other diagnostics", "warning")
             continue
@@ -148,6 +150,7 @@ def _build_chunk(raws: list[RawMesh], chunk: list[int], built: list[MeshGeometry
             SmoothNormals(cages, slice(first_point, last_point), [mesh.counts, mesh.indices]) if mesh.scheme in SMOOTH else mesh.normals,
             mesh.primvars,
             mesh.face_subset,
+            reach[k],
         )
 
 
@@ -162,11 +165,13 @@ def _build_triangles(meshes, chunk, counts, face_counts, corner_counts, built: l
     highest = np.maximum.reduceat(local, np.cumsum(corner_counts) - corner_counts)
     if local.min() < 0 or (highest >= point_counts).any():
         return False
-    if not all(mesh.points.max() <= LARGEST and mesh.points.min() >= -LARGEST for mesh in meshes):  # NaN is neither
+    reach = _reach(np.concatenate([mesh.points for mesh in meshes]), point_counts)
+    if not (reach <= LARGEST).all():
         return False
     corners = np.arange(int(corner_counts.max()), dtype=np.int32).reshape(-1, 3)
     faces = np.arange(len(corners), dtype=np.int32)
     turned = corners[:, [0, 2, 1]]
+    cut = {count: (corners[:count], turned[:count], faces[:count]) for count in np.unique(face_counts).tolist()}
     ends = np.cumsum(point_counts)
 
     def load() -> tuple[np.ndarray, ...]:
@@ -175,21 +180,27 @@ def _build_triangles(meshes, chunk, counts, face_counts, corner_counts, built: l
         return np.concatenate([mesh.points for mesh in meshes]), counts.astype(np.int64), indices, np.ones(len(counts), bool), flip
 
     cages = Cages(load)
-    for number, mesh, count, end in zip(chunk, meshes, face_counts.tolist(), ends.tolist(), strict=True):
+    for number, mesh, count, end, far in zip(chunk, meshes, face_counts.tolist(), ends.tolist(), reach.tolist(), strict=True):
         points_of = mesh.indices.reshape(-1, 3)
-        normals = SmoothNormals(cages, slice(end - len(mesh.points), end)) if mesh.scheme in SMOOTH else mesh.normals
+        as_authored, reversed_, face = cut[count]
         built[number] = MeshGeometry(
             mesh.points,
-            (turned if mesh.left_handed else corners)[:count],
+            reversed_ if mesh.left_handed else as_authored,
             points_of[:, [0, 2, 1]] if mesh.left_handed else points_of,
-            faces[:count],
+            face,
             count,
             3 * count,
-            normals,
+            SmoothNormals(cages, slice(end - len(mesh.points), end)) if mesh.scheme in SMOOTH else mesh.normals,
             mesh.primvars,
             mesh.face_subset,
+            far,
         )
     return True
+
+
+def _reach(points: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """(M,) float32: the largest coordinate, whatever its sign, of each run of ``counts`` in ``points``; NaN where one is."""
+    return np.maximum.reduceat(np.abs(points).reshape(-1), 3 * (np.cumsum(counts) - counts))
 
 
 def _check_faces(meshes, points, counts, local, mesh_of_face, point_counts, corner_counts, diagnostics) -> np.ndarray:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from pxr import Usd
+from pxr import Usd, Vt
 
 from hdwarp.errors import Diagnostic, Diagnostics
 from hdwarp.stage import primvars
@@ -40,6 +40,10 @@ class RawMesh:
                 if primvar.indices is not None:
                     found.append(primvar.indices)
         return found + [array for array in (self.holes, self.face_subset) if array is not None]
+
+    def varying(self) -> list[np.ndarray]:
+        """The arrays in which meshes differ first."""
+        return [self.points, *[primvar.values for primvar in self.primvars.values()]] if self.primvars else [self.points]
 
     def layout(self) -> tuple:
         """Everything that is no array content; equal layouts and equal arrays make equal meshes."""
@@ -75,7 +79,7 @@ class MeshSet:
     def add(self, entry: MeshEntry) -> None:
         """An entry to be built; its ``raw`` becomes that of an equal one, if there is one."""
         raw = entry.raw
-        key = (raw.points[:: max(1, len(raw.points) // 64)].tobytes(), raw.layout())  # a sample tells nearly all apart, cheaply
+        key = (raw.layout(), *[array[:: max(1, len(array) // 64)].tobytes() for array in raw.varying()])  # tells nearly all apart, cheaply
         candidates = self._alike.get(key)
         if candidates is None:
             candidates = self._alike[key] = []
@@ -95,7 +99,7 @@ def _same_arrays(a: list[np.ndarray], b: list[np.ndarray]) -> bool:
 
 def read_mesh(
     prim: Usd.Prim,
-    names: Sequence[str],
+    names: Collection[str],
     varying: Sequence[tuple[str, str]],
     subset_prims: Sequence[Usd.Prim],
     inherited_normals: np.ndarray | None,
@@ -109,7 +113,7 @@ def read_mesh(
     counts = _array(prim, "faceVertexCounts", names, time, 1)
     indices = _array(prim, "faceVertexIndices", names, time, 1)
     for array in (points, counts, indices):
-        if array is None or isinstance(array, str) or not len(array):
+        if type(array) is not np.ndarray or not array.size:
             _report_lacking(prim, points, counts, indices, time, path, diagnostics)
             return None
     scheme = "catmullClark"
@@ -152,7 +156,7 @@ def read_mesh(
     return raw, subsets
 
 
-def read_points(prim: Usd.Prim, names: Sequence[str], time: Usd.TimeCode) -> np.ndarray | str | None:
+def read_points(prim: Usd.Prim, names: Collection[str], time: Usd.TimeCode) -> np.ndarray | str | None:
     """(P, 3) float32; None: no value; str: what is wrong with it."""
     return _array(prim, "points", names, time, 3)
 
@@ -186,7 +190,7 @@ def _unit_normals(normals: Primvar, path: str, diagnostics: Diagnostics) -> Prim
     return Primvar(normals.interpolation, values, normals.indices)
 
 
-def _array(prim: Usd.Prim, name: str, names: Sequence[str], time: Usd.TimeCode, width: int) -> np.ndarray | str | None:
+def _array(prim: Usd.Prim, name: str, names: Collection[str], time: Usd.TimeCode, width: int) -> np.ndarray | str | None:
     """(n, 3) float32 or (n,) int32; None: no value; str: what is wrong with it."""
     if name not in names:
         return None
@@ -194,12 +198,7 @@ def _array(prim: Usd.Prim, name: str, names: Sequence[str], time: Usd.TimeCode, 
     if value is None:
         return None
     array = np.asarray(value)
-    if (
-        array.dtype == (np.int32 if width == 1 else np.float32)
-        and array.ndim == (1 if width == 1 else 2)
-        and array.size
-        and (width == 1 or array.shape[1] == 3)
-    ):
+    if type(value) is (Vt.IntArray if width == 1 else Vt.Vec3fArray) and array.size:
         return array
     if array.size == 0 and type(value).__name__.endswith("Array"):
         return np.zeros((0, 3), np.float32) if width == 3 else np.zeros(0, np.int32)

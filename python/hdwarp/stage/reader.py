@@ -7,7 +7,6 @@ so that what merely moves is not read again.
 
 from __future__ import annotations
 
-import gc
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ import numpy as np
 from pxr import Sdf, Usd, UsdGeom, UsdShade, UsdUtils
 
 from hdwarp.errors import ArgumentError, Diagnostic, Diagnostics, NotSupported, OwnedDiagnostics
+from hdwarp.garbage import no_collecting
 from hdwarp.stage import gather
 from hdwarp.stage.changes import StageEdits
 from hdwarp.stage.columns import Body, Camera, Gprim, GprimKey, Material, Site, StageChanges, StageColumns
@@ -93,8 +93,10 @@ class StageReader:
         self._geometry: PathMap[MeshEntry | InstancerEntry] = PathMap()
         self._bindings: PathMap[tuple[str, tuple[Diagnostic, ...]]] = PathMap()  # asker -> path of its material
         self._bound: Counter[str] = Counter()  # materials by bindings
+        self._told: dict[str, tuple[Diagnostic, ...]] = {}  # of the records that have something to tell
         self._material_told: dict[str, tuple[Diagnostic, ...]] = {}
         self._material_uses: Counter[str] = Counter()  # by gprims
+        self._materials_in_doubt: set[str] = set()  # whose uses have begun or ceased since the materials were last looked at
         self._contents: PathMap[set[str]] = PathMap()  # path of a subtree -> records of what it is drawn by
         self._sources: PathMap[set[str]] = PathMap()  # path of a prim -> records of what is made from its values
         self._prototypes: set[str] = set()
@@ -133,10 +135,9 @@ class StageReader:
     def diagnostics(self) -> list[Diagnostic]:
         """What there is to tell about the stage as it was read, each thing once: of the whole first, then in path order."""
         told = dict.fromkeys(self._stage_told)
-        for path in sorted(path for path, record in self._records.items() if record.told):
-            told.update(dict.fromkeys(self._records[path].told))
-        for path in sorted(self._material_told):
-            told.update(dict.fromkeys(self._material_told[path]))
+        for by_path in (self._told, self._material_told):
+            for path in sorted(by_path):
+                told.update(dict.fromkeys(by_path[path]))
         if self._cages:
             said = "1 mesh with a subdivision scheme is" if self._cages == 1 else f"{self._cages} meshes with subdivision schemes are"
             cages = "its control cage" if self._cages == 1 else "their control cages"
@@ -186,7 +187,7 @@ class StageReader:
             self.time = time
             if not parts:
                 return None, 0
-            with quietly() as messages:
+            with no_collecting(), quietly() as messages:
                 return self._read(parts, messages)
         except BaseException:
             self.forget()  # half of it is new: the next reading is a whole one
@@ -260,6 +261,7 @@ class StageReader:
                     self._count_uses(gprim, -1)
                 self._count_types(record.types, -1)
                 self._cages -= record.cages
+                self._told.pop(path, None)
                 for links, targets in ((self._contents, record.contents), (self._sources, record.sources)):
                     for target in targets:
                         links[target].discard(path)
@@ -298,6 +300,8 @@ class StageReader:
                 cages[owner],
             )
             self._records[owner] = record
+            if record.told:
+                self._told[owner] = record.told
             self._count_types(record.types, 1)
             self._cages += record.cages
         for gprim in found["gprims"].values():
@@ -312,8 +316,12 @@ class StageReader:
             self._type_counts[types] += sign
 
     def _count_uses(self, gprim: Gprim, sign: int) -> None:
+        if not gprim.material and not gprim.subset_materials:
+            return
         for path in {gprim.material, *gprim.subset_materials} - {""}:
             _count(self._material_uses, path, sign)
+            if (path in self._material_uses) != (path in self.materials):
+                self._materials_in_doubt.add(path)
 
     # -- materials --------------------------------------------------------------------------------------------------------
 
@@ -321,6 +329,8 @@ class StageReader:
         """Bindings are computed once for each prim that has some, for all at once, and kept."""
         askers: dict[str, None] = {}
         for item in drawn:
+            if not _may_be_bound(item):
+                continue
             askers.update(dict.fromkeys(asker for asker in _askers(item) if asker and asker not in self._bindings))
         paths, log = list(askers), Diagnostics()
         bound = bound_materials(self.stage, paths, self._material_purposes, log) if paths else []
@@ -333,6 +343,9 @@ class StageReader:
         nothing = "", ()
 
         def find(item: Drawn) -> tuple[str, tuple[str, ...]]:
+            if not _may_be_bound(item):
+                return nothing
+            told.owner = item.owner
             found = [self._bindings.get(asker, nothing) for asker in _askers(item)]
             for _, items in found:
                 if items:
@@ -343,14 +356,18 @@ class StageReader:
 
     def _update_materials(self, changes: dict[str, Material | None], dirty: bool) -> None:
         """Read the materials that gprims use, those known already only when ``dirty``."""
-        for path in self.materials.keys() - self._material_uses.keys():
-            changes[path] = None
-            del self.materials[path]
-            self._material_told.pop(path, None)
-        for path in sorted(self._material_uses.keys() if dirty else self._material_uses.keys() - self.materials.keys()):
+        doubtful, self._materials_in_doubt = self._materials_in_doubt, set()
+        for path in doubtful - self._material_uses.keys():
+            if self.materials.pop(path, None) is not None:
+                changes[path] = None
+                self._material_told.pop(path, None)
+        for path in sorted(self._material_uses.keys() if dirty else doubtful & self._material_uses.keys() - self.materials.keys()):
             log = Diagnostics()
             changes[path] = self.materials[path] = read_material(UsdShade.Material(self.stage.GetPrimAtPath(path)), path, self.time, log)
-            self._material_told[path] = tuple(log)
+            if log:
+                self._material_told[path] = tuple(log)
+            else:
+                self._material_told.pop(path, None)
 
 
 def _count(counter: Counter[str], name: str, sign: int) -> None:
@@ -384,6 +401,10 @@ class _Either:
 
     def __contains__(self, item: object) -> bool:
         return item in self._a or item in self._b
+
+
+def _may_be_bound(item: Drawn) -> bool:
+    return bool(item.state.binder or item.state.collections or item.slots)
 
 
 def _askers(item: Drawn) -> Iterator[str]:
@@ -425,17 +446,12 @@ def _note_unloaded(stage: Usd.Stage, root: str, told: OwnedDiagnostics) -> None:
 
 @contextmanager
 def quietly() -> Iterator[Callable[[], list]]:
-    """What pxr would print is kept, and given by the function. No looking for garbage meanwhile: reading makes many objects that all live
-    on, and looking through them costs as much as reading."""
+    """What pxr would print is kept, and given by the function."""
     delegate = UsdUtils.CoalescingDiagnosticDelegate()
-    collecting = gc.isenabled()
-    gc.disable()
     try:
         yield delegate.TakeUncoalescedDiagnostics
     finally:
         del delegate
-        if collecting:
-            gc.enable()
 
 
 def read_stage(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -42,7 +42,7 @@ class _Source:
     """The attributes of one prim, and where to complain."""
 
     prim: Usd.Prim
-    names: Sequence[str]  # authored
+    names: Collection[str]  # authored
     time: Usd.TimeCode
     path: str
     diagnostics: Diagnostics
@@ -73,7 +73,7 @@ class _Source:
 
 
 def read_shape(
-    prim: Usd.Prim, type_name: str, names: Sequence[str], time: Usd.TimeCode, path: str, diagnostics: Diagnostics
+    prim: Usd.Prim, type_name: str, names: Collection[str], time: Usd.TimeCode, path: str, diagnostics: Diagnostics
 ) -> Shape | None:
     """The shape of a prim of one of `SHAPE_TYPES`; None, with a diagnostic, for sizes that are no size."""
     return _READERS[type_name](_Source(prim, names, time, path, diagnostics))

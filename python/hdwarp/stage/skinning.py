@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +18,7 @@ _LARGEST = 1e30  # beyond it, what USD gives is the inverse of a singular matrix
 UNSKINNED = "what it skins is drawn unskinned"
 
 
-def asks_for_skinning(names: Sequence[str]) -> bool:
+def asks_for_skinning(names: Collection[str]) -> bool:
     """Whether authored properties say that a prim is deformed."""
     return "primvars:skel:jointIndices" in names or "skel:blendShapes" in names
 
@@ -57,7 +57,7 @@ class Skinning:
         self._poses: dict[tuple[str, str], Pose | None] = {}
         self._skins: dict[tuple, Skin] = {}
 
-    def bind(self, prim: Usd.Prim, names: Sequence[str], path: str, skel_root: str) -> Skin | None:
+    def bind(self, prim: Usd.Prim, names: Collection[str], path: str, skel_root: str) -> Skin | None:
         """How the gprim or point instancer at ``path`` is deformed; None: it is not, with a diagnostic where it asks to be.
 
         ``prim``: whose geometry it is, in a native instance the prim in the prototype; ``names``: its authored properties; ``skel_root``:
@@ -76,7 +76,7 @@ class Skinning:
             self.diagnostics.error(path, "skinning", message)
             return None
 
-    def _bind(self, prim: Usd.Prim, names: Sequence[str], path: str, skel_root: str) -> Skin | None:
+    def _bind(self, prim: Usd.Prim, names: Collection[str], path: str, skel_root: str) -> Skin | None:
         found = self._targets(skel_root).get(path)
         if found is None:
             if asks_for_skinning(names):
@@ -243,7 +243,7 @@ class Skinning:
                 break
         self.diagnostics.error(path, "skel-binding", f"{why}; drawn unskinned. Bind it to a Skeleton")
 
-    def _report_no_influences(self, prim: Usd.Prim, names: Sequence[str], path: str) -> None:
+    def _report_no_influences(self, prim: Usd.Prim, names: Collection[str], path: str) -> None:
         indices = UsdGeom.Primvar(prim.GetAttribute("primvars:skel:jointIndices"))
         weights = UsdGeom.Primvar(prim.GetAttribute("primvars:skel:jointWeights"))
         if indices and not (weights and weights.HasAuthoredValue()):

@@ -230,7 +230,8 @@ def _take_frames(walk: Walk, facts: Facts, state: State) -> None:
 
 def _take_mesh(walk: Walk, facts: Facts, state: State) -> None:
     entry = _mesh_entry(walk, facts, state)
-    walk.diagnostics.extend(entry.diagnostics)
+    if entry.diagnostics:
+        walk.diagnostics.extend(entry.diagnostics)
     if (entry.built if entry.is_built else entry.raw) is None:
         return
     walk.drawn.append(Drawn(state.path, GeometryKind.MESH, entry, None, state, _double_sided(facts)))
@@ -241,7 +242,7 @@ def _mesh_entry(walk: Walk, facts: Facts, state: State) -> MeshEntry:
     inherited_normals = state.constants.get("normals")
     time, path = walk.reader.time, _own_path(facts, state)
     skin = _skin(walk, facts, state)
-    if skin in walk.skinned:
+    if skin is not None and skin in walk.skinned:
         return walk.skinned[skin]
     is_kept = inherited_normals is None and skin is None
     entry = walk.geometry.get(path) if is_kept else None
@@ -259,7 +260,8 @@ def _mesh_entry(walk: Walk, facts: Facts, state: State) -> MeshEntry:
             skin.deform(found[0])
         entry.raw, entry.scheme, entry.slots = found[0], found[0].scheme, found[1].slots
         walk.meshes.add(entry)
-    entry.diagnostics = tuple(told)
+    if told:
+        entry.diagnostics = tuple(told)
     if is_kept:
         walk.geometry[path] = entry
     elif skin is not None:
@@ -269,6 +271,8 @@ def _mesh_entry(walk: Walk, facts: Facts, state: State) -> MeshEntry:
 
 def _skin(walk: Walk, facts: Facts, state: State) -> Skin | None:
     """How a prim is deformed; None: not at all."""
+    if not state.skel_root and not facts.asks_for_skinning:
+        return None
     skin = walk.skinning.bind(facts.prim, facts.names, state.path, state.skel_root)
     depends = walk.skinning.dependences.get(state.path)
     if depends is not None:

@@ -163,6 +163,7 @@ class InstanceTable:
         self._all_rows = wp.zeros(0, dtype=wp.int32, device=device)
         # Rows that bodies carry, and their place in the frame of their body; None: there are none.
         self._posed_rows: wp.array | None = None
+        self._is_posed = np.zeros(0, bool)  # by row
         self._body_from_object: wp.array | None = None
         self._body_offset: wp.array | None = None
 
@@ -220,11 +221,21 @@ class InstanceTable:
             self._arrays[name].write_rows(rows, items)
         self._single_sided.write_rows(rows, host["single_sided"][rows])
 
+    def write_ranks(self, index: RenderIndex, rows: np.ndarray) -> None:
+        """Upload what is given out for ``rows`` (ascending), of which nothing else is new."""
+        for name in ("rank", "prim_id"):
+            self._arrays[name].write_rows(rows, index.instances[name][rows])
+
+    def are_carried(self, index: RenderIndex, rows: np.ndarray) -> bool:
+        """Whether bodies carry any of ``rows``, or did when `sync_bodies` last looked."""
+        return bool((index.instances["body"][rows] >= 0).any() or self._is_posed[rows[rows < len(self._is_posed)]].any())
+
     def sync_bodies(self, index: RenderIndex, meshes: MeshTable, origin: np.ndarray, bodies_from_world: np.ndarray) -> None:
         """Where the instances that bodies carry sit in them. ``bodies_from_world``: (bodies, 4, 4) float64 at the stage's pose, ``origin``
         taken off."""
         host = index.instances
-        rows = np.flatnonzero((host["body"] >= 0) & (host["kind"] >= 0))
+        self._is_posed = (host["body"] >= 0) & (host["kind"] >= 0)
+        rows = np.flatnonzero(self._is_posed)
         if len(rows) == 0:
             self._posed_rows = self._body_from_object = self._body_offset = None
             return

@@ -52,7 +52,7 @@ class MeshTable:
         self.scale = np.ones(0)  # the points on the device are then divided by it: a power of two, 1 for meshes of common size
         self.is_moved = False  # a centre is not zero or a scale not 1
         self._used, self._live = dict.fromkeys(_PARTS, 0), 0  # items in the arrays, and those of meshes that are there
-        self._counts: dict[int, dict[str, int]] = {}
+        self._held = np.zeros(0, np.int64)  # items by row
         self._empty: set[int] = set()
         self._batches: dict[int, _Batch] = {}  # by row of each mesh in them
         types = {
@@ -105,9 +105,9 @@ class MeshTable:
         dirty = index.tracker.dirty_rows("meshes").tolist()
         if not dirty:
             return counts, np.zeros(0, np.int64)
-        same_triangles = set(index.tracker.clean_but_for("meshes", DirtyBits.POINTS | DirtyBits.PRIMVAR))
+        same_triangles = set(index.tracker.clean_but_for("meshes", DirtyBits.POINTS | DirtyBits.PRIMVAR).tolist())
         moved = [row for row in dirty if row in self.geometry and row in meshes and row in same_triangles]
-        gone = [row for row in dirty if row in self.geometry and row not in moved]
+        gone = [row for row in dirty if row in self.geometry and not (row in meshes and row in same_triangles)]
         for row in gone:
             self._remove(row)
             self._arrays["root"].write(row, np.array([-1]))
@@ -128,21 +128,18 @@ class MeshTable:
         if new:
             self._append(new, meshes)
         counts.built = len(starting) + len(new)
-        self._empty -= {row for row in dirty if row not in meshes}
-        for row in dirty:
-            if row in meshes:
-                (self._empty.add if (self.lower[row] > self.upper[row]).any() else self._empty.discard)(row)
+        there = np.array([row for row in dirty if row in meshes], np.int64)
+        self._empty = (self._empty - set(dirty)) | set(there[(self.lower[there] > self.upper[there]).any(axis=1)].tolist())
         self.is_moved = bool(self.centre.any() or (self.scale != 1.0).any())
-        return counts, np.array([row for row in dirty if row in meshes], np.int64)
+        return counts, there
 
     def _remove(self, row: int) -> None:
         del self.geometry[row]
-        self._live -= sum(self._counts.pop(row).values())
+        self._live -= int(self._held[row])
         self._batches.pop(row, None)
 
     def _restart(self) -> None:
         self.geometry.clear()
-        self._counts.clear()
         self._batches.clear()
         self._used, self._live = dict.fromkeys(_PARTS, 0), 0
 
@@ -152,7 +149,7 @@ class MeshTable:
             batch, mesh = self._batches[row], meshes[row]
             self.geometry[row] = mesh
             start = batch.start[row]
-            batch.points[start : start + len(mesh.points)] = self._on_device(row, mesh)
+            batch.points[start : start + len(mesh.points)] = self._on_device([row], [mesh])
             batches[id(batch)] = batch
         for batch in batches.values():
             points = wp.array(batch.points, dtype=wp.vec3f, device=self.device)
@@ -164,34 +161,39 @@ class MeshTable:
                     self.lower[row], self.upper[row] = lower[number], upper[number]
         return len(rows)
 
-    def _on_device(self, row: int, mesh: MeshGeometry) -> np.ndarray:
-        """(P, 3) float32: the points less their centre, over their scale, which become the row's."""
-        self.centre[row] = centre = mesh_centre(mesh.points)
-        self.scale[row] = scale = mesh_scale(mesh.points, centre)
-        return mesh.points if scale == 1.0 and not centre.any() else ((mesh.points - centre) / scale).astype(np.float32)
+    def _on_device(self, rows: list[int], meshes: list[MeshGeometry]) -> np.ndarray:
+        """(P, 3) float32, all points of ``meshes``: less their mesh's centre, over its scale, which become those of ``rows``."""
+        points = _concatenate([mesh.points for mesh in meshes], (3,), np.float32)
+        counts = np.array([len(mesh.points) for mesh in meshes])
+        centre = self.centre[rows] = mesh_centres(points, counts)
+        if centre.any():
+            points = points - np.repeat(centre, counts, axis=0)
+        scale = self.scale[rows] = _mesh_scales(points, counts)
+        if (scale != 1.0).any():
+            points = points / np.repeat(scale, counts)[:, None]
+        return points.astype(np.float32, copy=False)
 
     def _append(self, rows: list[int], meshes: Mapping[int, MeshGeometry]) -> _Batch:
         batch = [meshes[row] for row in rows]
         self._grow_bounds(max(rows) + 1)
-        points, starts = [], {part: [] for part in ("triangle", "point", "corner", "face")}
-        totals = dict.fromkeys(starts, 0)
-        for row, mesh in zip(rows, batch, strict=True):
-            points.append(self._on_device(row, mesh))
-            face_rows = mesh.face_count if mesh.face_subset is not None else 0
-            sizes = {"triangle": len(mesh.triangle_face), "point": len(mesh.points), "corner": mesh.corner_count, "face": face_rows}
-            for part, size in sizes.items():
-                starts[part].append(totals[part])
-                totals[part] += size
-            self._counts[row] = dict(sizes)
-            self.geometry[row] = mesh
+        all_points = self._on_device(rows, batch)
+        sizes = {
+            "triangle": [len(mesh.triangle_face) for mesh in batch],
+            "point": [len(mesh.points) for mesh in batch],
+            "corner": [mesh.corner_count for mesh in batch],
+            "face": [mesh.face_count if mesh.face_subset is not None else 0 for mesh in batch],
+        }
+        ends = {part: np.cumsum(size) for part, size in sizes.items()}
+        starts = {part: ends[part] - size for part, size in sizes.items()}
+        totals = {part: int(end[-1]) for part, end in ends.items()}
+        self._held[rows] = np.sum(list(sizes.values()), axis=0)
+        self.geometry.update(zip(rows, batch, strict=True))
         triangle_points = _concatenate([mesh.triangle_points for mesh in batch], (3,), np.int32)
-        point_start = np.array(starts["point"], np.int32)
-        all_points = _concatenate(points, (3,), np.float32)
         built = bvh.build_meshes(
             wp.array(all_points, dtype=wp.vec3f, device=self.device),
             wp.array(triangle_points, dtype=wp.vec3i, device=self.device),
-            np.array([*starts["triangle"], totals["triangle"]], np.int32),
-            point_start,
+            np.append(0, ends["triangle"]).astype(np.int32),
+            starts["point"].astype(np.int32),
             device=self.device,
             node_base=self._used["node"],
             leaf_base=self._used["leaf"],
@@ -210,43 +212,70 @@ class MeshTable:
         index = np.array(rows)[order]
         arrays["root"].write_rows(index, np.asarray(built.root)[order])
         for part in starts:
-            arrays[f"{part}_start"].write_rows(index, (np.array(starts[part]) + used[part])[order])
+            arrays[f"{part}_start"].write_rows(index, (starts[part] + used[part])[order])
         arrays["has_subsets"].write_rows(index, np.array([m.face_subset is not None for m in batch], np.int32)[order])
         self.lower[index], self.upper[index] = np.asarray(built.lower)[order], np.asarray(built.upper)[order]
         for part in starts:
             used[part] += totals[part]
         # The build counts nodes and leaves of the whole batch; the first row carries them for the reckoning of unused space.
         node_count, leaf_count = len(built.children), len(built.leaf_count)
-        self._counts[rows[0]].update(node=node_count, leaf=leaf_count)
+        self._held[rows[0]] += node_count + leaf_count
         used["node"] += node_count
         used["leaf"] += leaf_count
-        self._live += sum(sum(self._counts[row].values()) for row in rows)
+        self._live += int(self._held[rows].sum())
         built.nodes = built.leaf_vertices = built.children = None  # the table has them
-        return _Batch(list(rows), built, all_points, dict(zip(rows, starts["point"], strict=True)))
+        return _Batch(list(rows), built, all_points, dict(zip(rows, starts["point"].tolist(), strict=True)))
 
     def _grow_bounds(self, size: int) -> None:
         if size > len(self.centre):
             more = max(size, 2 * len(self.centre)) - len(self.centre)
             self.lower, self.upper, self.centre = (np.concatenate([a, np.zeros((more, 3))]) for a in (self.lower, self.upper, self.centre))
             self.scale = np.concatenate([self.scale, np.ones(more)])
+            self._held = np.concatenate([self._held, np.zeros(more, np.int64)])
         self.size = max(self.size, size)
 
 
 def mesh_centre(points: np.ndarray) -> np.ndarray:
-    """(3,) float64 to take off a mesh's float32 points; zero along axes where the mesh is not far from its origin.
+    """(3,) float64: `mesh_centres` of one mesh."""
+    return mesh_centres(points, np.array([len(points)]))[0]
+
+
+def mesh_centres(points: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """(M, 3) float64 to take off the float32 points of meshes, ``counts`` (M,) of ``points`` each; zero along axes where the mesh is not
+    far from its origin.
 
     Far: by more than twice its width. A multiple of a power of two about as large as the width, so that the difference is
     exact in float32.
     """
-    if len(points) == 0:
-        return np.zeros(3)
-    lower, upper = points.min(axis=0).astype(np.float64), points.max(axis=0).astype(np.float64)
-    width = float((upper - lower).max())
+    lower, upper = (per_mesh(extreme, points, counts).astype(np.float64) for extreme in (np.minimum, np.maximum))
+    width = (upper - lower).max(axis=1, keepdims=True)
     middle = (lower + upper) / 2
-    if width == 0.0:
-        return middle  # a point: its own place
-    step = 2.0 ** np.floor(np.log2(width))
-    return np.where(np.abs(middle) > 2 * width, np.round(middle / step) * step, 0.0)
+    step = 2.0 ** np.floor(np.log2(np.where(width > 0.0, width, 1.0)))
+    centre = np.where(np.abs(middle) > 2 * width, np.round(middle / step) * step, 0.0)
+    return np.where(width > 0.0, centre, middle)  # a point: its own place
+
+
+def per_mesh(extreme: np.ufunc, values: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """(M, ...) ``extreme`` of each run of ``counts`` (M,) in ``values``; 0 where a run is empty."""
+    found = np.zeros((len(counts), *values.shape[1:]), values.dtype)
+    used = np.flatnonzero(counts)
+    if len(used):
+        found[used] = extreme.reduceat(values, (np.cumsum(counts) - counts)[used], axis=0)
+    return found
+
+
+def _mesh_scales(points: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """(M,) float64 `mesh_scale` of points whose centre is taken off. Few meshes have to be looked at closely."""
+    sizes = np.abs(points[:, 0])
+    for axis in (1, 2):
+        np.maximum(sizes, np.abs(points[:, axis]), out=sizes)
+    largest = per_mesh(np.maximum, sizes, counts)
+    smallest = per_mesh(np.minimum, np.where(sizes > 0.0, sizes, 1.0), counts)
+    common = 2.0 ** (_SCALE_RANGE / 2)
+    scale, ends = np.ones(len(counts)), np.cumsum(counts)
+    for number in np.flatnonzero((largest > common) | (smallest < 1.0 / common)):
+        scale[number] = mesh_scale(points[ends[number] - counts[number] : ends[number]], np.zeros(3))
+    return scale
 
 
 def mesh_scale(points: np.ndarray, centre: np.ndarray) -> float:

@@ -26,7 +26,7 @@ _NEAR_ORIGIN = 8192.0  # metres: within this the world's frame is the stage's ow
 class TableCounts:
     """What one `SceneTables.sync` did."""
 
-    rows_uploaded: int = 0  # of instances
+    rows_uploaded: int = 0  # of instances, those of which nothing but the rank is new included
     blas_built: int = 0
     blas_refitted: int = 0
     tlas_built: int = 0
@@ -71,6 +71,7 @@ class SceneTables:
         self._tree = TopLevelTree(self.device)
         self._cutouts = Cutouts()
         self._places = _Places()
+        self._live = np.zeros(0, bool)  # by row: draws something
         self._kinds = np.zeros(0, np.int32)  # by row, as counted
         self._kind_counts = np.zeros(int(max(GeometryKind)) + 2, np.int64)  # the last for unused rows
         self._primvars: dict[tuple[str, int | None], PrimvarColumns] = {}
@@ -109,7 +110,8 @@ class SceneTables:
         if tracker.is_clean():
             return TableCounts()
         mesh_counts, mesh_rows = self.meshes.sync(index)
-        dirty = tracker.dirty_rows("instances")
+        dirty = tracker.dirty_rows("instances", ~DirtyBits.IDS)
+        renumbered = tracker.clean_but_for("instances", DirtyBits.IDS)
         if len(mesh_rows):
             self.instances.write_mesh_bounds(self.meshes, mesh_rows)
             used = np.zeros(self.meshes.size + 1, bool)
@@ -129,8 +131,9 @@ class SceneTables:
         if bodies_dirty:
             self._bodies_from_world = self._sync_bodies(index, origin)
         self.instances.sync(index, self.meshes, origin, rows, self._cutouts.hidden)
+        self.instances.write_ranks(index, renumbered)
         self.instances.write_subsets(index, tracker.dirty_rows("subsets"))
-        if bodies_dirty or (len(rows) and len(self.bodies)):
+        if bodies_dirty or self.instances.are_carried(index, rows):
             self.instances.sync_bodies(index, self.meshes, origin, self._bodies_from_world)
         self.materials.sync(index.materials, index.material_id, tracker.dirty_rows("materials"))
         if bodies_dirty or len(tracker.dirty_rows("cameras")):
@@ -146,7 +149,7 @@ class SceneTables:
         if layout != self._layout:
             self._layout = layout
             self.layout_version += 1
-        return TableCounts(len(rows), mesh_counts.built, mesh_counts.refitted, tree_counts.built, tree_counts.refitted)
+        return TableCounts(len(rows) + len(renumbered), mesh_counts.built, mesh_counts.refitted, tree_counts.built, tree_counts.refitted)
 
     def _addresses(self) -> list[int]:
         tables = self.meshes, self.instances, self.materials, self.cameras, self._tree
@@ -177,11 +180,11 @@ class SceneTables:
         if len(rows) == 0:
             return TreeCounts()
         self.instances.update_bounds(rows if len(rows) < self.instances.size else None)
-        mesh = index.instances["mesh"]
-        live = (index.instances["kind"] >= 0) & ~self._cutouts.hidden
-        for row in self.meshes.empty_rows():  # a mesh without triangles draws nothing
-            live &= mesh != row
-        counts = self._tree.update(rows, live, index.instances["rank"], *self.instances.bounds)
+        if index.instances.capacity > len(self._live):
+            self._live = np.concatenate([self._live, np.zeros(index.instances.capacity - len(self._live), bool)])
+        live = (index.instances["kind"][rows] >= 0) & ~self._cutouts.hidden[rows]
+        self._live[rows] = live & ~np.isin(index.instances["mesh"][rows], self.meshes.empty_rows())  # without triangles: draws nothing
+        counts = self._tree.update(rows, self._live, index.instances["rank"], *self.instances.bounds)
         if self._tree.root != self._root:
             self._root = self._tree.root
             self.world_columns.root.fill_(self._root)
