@@ -76,7 +76,7 @@ def gather_gprims(
     for item in walk.drawn:
         if item.mesh is not None and item.mesh.diagnostics:
             diagnostics.owner = item.owner
-            diagnostics.extend(item.mesh.diagnostics)
+            diagnostics.share(item.mesh.diagnostics, item.mesh.path, item.path, item.source)
     drawn = [item for item in walk.drawn if item.mesh is None or item.mesh.built is not None]
     drawn.sort(key=lambda item: item.path)
     world = transforms.columns_from_gf([item.state.matrix for item in drawn])

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from pxr import Sdf, Usd, UsdGeom, UsdShade, UsdUtils
 
-from hdwarp.errors import ArgumentError, Diagnostic, Diagnostics, NotSupported, OwnedDiagnostics
+from hdwarp.errors import ArgumentError, Diagnostic, Diagnostics, NotSupported, OwnedDiagnostics, SharedDiagnostic
 from hdwarp.stage import gather
 from hdwarp.stage.changes import StageEdits
 from hdwarp.stage.columns import Body, Camera, Gprim, GprimKey, Material, Site, StageChanges, StageColumns
@@ -133,8 +133,12 @@ class StageReader:
     def diagnostics(self) -> list[Diagnostic]:
         """What there is to tell about the stage as it was read, each thing once: of the whole first, then in path order."""
         told = dict.fromkeys(self._stage_told)
+        shared: dict[str, Diagnostic] = {}  # of all instances that have something, the first tells it
         for path in sorted(path for path, record in self._records.items() if record.told):
-            told.update(dict.fromkeys(self._records[path].told))
+            for item in self._records[path].told:
+                if isinstance(item, SharedDiagnostic):
+                    item = shared.setdefault(item.source, Diagnostic(item.path, item.code, item.severity, item.message))
+                told.setdefault(item)
         for path in sorted(self._material_told):
             told.update(dict.fromkeys(self._material_told[path]))
         if self._cages:
