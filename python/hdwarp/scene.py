@@ -200,10 +200,14 @@ class Scene:
 
     def sync(self, time: float | Usd.TimeCode | None = None) -> SyncCounts:
         """Apply the stage as it is now, at ``time`` (None: the time it is at). Only what edits and time have changed since the last call
-        is read and uploaded; returns what was done.
+        is read and uploaded; returns what was done. Edits may come from any thread, also while something renders: they wait for this call.
 
-        Raises Error when the scene is closed or its stage has expired, StageError with ``strict`` for an error found on the stage: the
-        scene then stays as it was, and the next call reads the whole stage.
+        Usd tells nobody, and so this follows nothing, of edits inside the layers of value clips, be it by reloading them (values are read
+        anew where time moves, or where the prim itself is edited), of files that change on disk before their layers are reloaded, and of
+        what a material binding leads to that is no Material. `close` the scene and open another to have all read again.
+
+        Raises Error when the scene is closed or its stage has expired, StageError with ``strict`` for an error found on the stage.
+        Whatever reading raises, the scene stays as it was; after any failure the next call reads the whole stage.
         """
         return self.apply(self.read(time))
 

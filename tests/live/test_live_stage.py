@@ -76,7 +76,7 @@ def check(scene: Scene, time: float | Usd.TimeCode, *history: object) -> SyncCou
 def said(scene: Scene) -> list[str]:
     """What is told of the stage, but for what Usd itself prints, which it does when it looks, and for bindings that end at what is no
     Material but would not count if they did: nobody looks at those again."""
-    return sorted({f"{item.code} {item.message}" for item in scene.diagnostics if item.code not in ("usd", "material-missing")})
+    return sorted(str(item) for item in scene.diagnostics if item.code not in ("usd", "material-missing"))
 
 
 def follow(live: LiveStage, steps: int, device: str, *history: str) -> None:

@@ -30,7 +30,7 @@ def held(scene: Scene) -> dict[str, int]:
     rows = ("mesh_rows", "gprim_rows", "subset_rows", "material_rows", "camera_rows", "site_rows")
     sizes = {name: getattr(index, name).allocator.size for name in rows}
     sizes |= {f"{name} keys": len(getattr(index, name)) for name in rows}
-    sizes |= {"host": index.instances.capacity, "subsets": index.subsets.capacity, "users": len(index._mesh_users)}
+    sizes |= {"host": index.instances.capacity, "subsets": index.subsets.capacity, "users": len(index.mesh_rows._users)}
     for name in ("meshes", "instances", "materials", "cameras"):
         arrays = getattr(getattr(tables, name), "_arrays", {})
         sizes |= {f"{name}.{column}": growing.array.shape[0] for column, growing in arrays.items()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from pxr import Sdf, Usd, UsdGeom
+from pxr import Sdf, Usd, UsdGeom, UsdShade
 from tests.live import moving
 from tests.live.test_live_stage import check
 from tests.live.test_time_values import world_from
@@ -241,3 +241,40 @@ def test_another_type_at_the_same_path(stage, device):
             else:
                 stage.DefinePrim(path).SetTypeName(kind)
             check(scene, 1, kind)
+
+
+def test_a_material_goes_and_something_has_none(stage, device):
+    """What was bound to it has none from then on, whether or not others had none before."""
+    moving.material(stage)
+    UsdShade.MaterialBindingAPI.Apply(stage.GetPrimAtPath("/World/one")).Bind(UsdShade.Material.Get(stage, "/World/Looks/paint"))
+    UsdShade.MaterialBindingAPI.Apply(stage.GetPrimAtPath("/World/calm0"))
+    stage.GetPrimAtPath("/World/calm0").CreateRelationship("material:binding").SetTargets(["/nowhere"])
+    with Scene(stage, device=device, time=1) as scene:
+        assert scene.index.material_paths == ["/World/Looks/paint"]
+        stage.RemovePrim("/World/Looks")
+        check(scene, 1)
+        assert scene.index.material_paths == []
+
+
+def test_what_is_told_of_instances(stage, device):
+    """Of a prim that all of them have once, at the first that is there."""
+    broken = stage.DefinePrim("/Parts/piece", "Xform")
+    moving.add_mesh(stage, "/Parts/piece/sheet", indices=(0, 1, 99, 0, 2, 3))
+    UsdGeom.Sphere.Define(stage, "/Parts/piece/ball").GetPrim().CreateAttribute("purpose", Sdf.ValueTypeNames.Token).Set("odd")
+    stage.GetPrimAtPath("/Parts").SetSpecifier(Sdf.SpecifierClass)
+    for name in ("a", "b", "c"):
+        prim = stage.DefinePrim(f"/World/{name}", "Xform")
+        prim.GetReferences().AddInternalReference(broken.GetPath())
+        prim.SetInstanceable(True)
+
+    def places() -> set[str]:
+        return {item.path for item in scene.diagnostics if item.code in ("index-range", "purpose")}
+
+    with Scene(stage, device=device, time=1) as scene:
+        assert places() == {"/World/a/sheet", "/World/a/ball"}
+        UsdGeom.XformCommonAPI(stage.GetPrimAtPath("/World/c")).SetTranslate((0, 1, 0))  # read again, alone
+        check(scene, 1)
+        assert places() == {"/World/a/sheet", "/World/a/ball"}
+        stage.RemovePrim("/World/a")
+        check(scene, 1)
+        assert places() == {"/World/b/sheet", "/World/b/ball"}

@@ -22,6 +22,9 @@ class MeshRows:
         self._users: dict[int, int] = {}  # gprims by row
         self._alike: dict[tuple, list[MeshGeometry]] = {}  # by sketch
 
+    def __len__(self) -> int:
+        return len(self.meshes)
+
     def row(self, mesh: MeshGeometry | None) -> int:
         """-1 for no mesh."""
         return -1 if mesh is None else self._rows[mesh]

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from pxr import Sdf, Usd, UsdGeom, UsdShade, UsdUtils
 
-from hdwarp.errors import ArgumentError, Diagnostic, Diagnostics, NotSupported, OwnedDiagnostics
+from hdwarp.errors import ArgumentError, Diagnostic, Diagnostics, NotSupported, OwnedDiagnostics, SharedDiagnostic
 from hdwarp.garbage import no_collecting
 from hdwarp.stage import gather
 from hdwarp.stage.changes import StageEdits
@@ -135,9 +135,14 @@ class StageReader:
     def diagnostics(self) -> list[Diagnostic]:
         """What there is to tell about the stage as it was read, each thing once: of the whole first, then in path order."""
         told = dict.fromkeys(self._stage_told)
-        for by_path in (self._told, self._material_told):
-            for path in sorted(by_path):
-                told.update(dict.fromkeys(by_path[path]))
+        shared: dict[str, Diagnostic] = {}  # of all instances that have something, the first tells it
+        for path in sorted(self._told):
+            for item in self._told[path]:
+                if isinstance(item, SharedDiagnostic):
+                    item = shared.setdefault(item.source, Diagnostic(item.path, item.code, item.severity, item.message))
+                told.setdefault(item)
+        for path in sorted(self._material_told):
+            told.update(dict.fromkeys(self._material_told[path]))
         if self._cages:
             said = "1 mesh with a subdivision scheme is" if self._cages == 1 else f"{self._cages} meshes with subdivision schemes are"
             cages = "its control cage" if self._cages == 1 else "their control cages"
