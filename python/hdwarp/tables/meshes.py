@@ -167,8 +167,13 @@ class MeshTable:
     def _on_device(self, row: int, mesh: MeshGeometry) -> np.ndarray:
         """(P, 3) float32: the points less their centre, over their scale, which become the row's."""
         self.centre[row] = centre = mesh_centre(mesh.points)
-        self.scale[row] = scale = mesh_scale(mesh.points, centre)
-        return mesh.points if scale == 1.0 and not centre.any() else ((mesh.points - centre) / scale).astype(np.float32)
+        self.scale[row] = mesh_scale(mesh.points, centre)
+        return self.in_space_of(row, mesh.points)
+
+    def in_space_of(self, row: int, points: np.ndarray) -> np.ndarray:
+        """(P, 3) float32: authored points in the object space that the device has a mesh in: less its centre, over its scale."""
+        centre, scale = self.centre[row], self.scale[row]
+        return points if scale == 1.0 and not centre.any() else ((points - centre) / scale).astype(np.float32)
 
     def _append(self, rows: list[int], meshes: Mapping[int, MeshGeometry]) -> _Batch:
         batch = [meshes[row] for row in rows]
