@@ -106,6 +106,7 @@ class Scene:
         self._listener = ChangeListener(self.stage)
         self.time: float | None = None  # time code read at; None for the default time, or the earliest where no start is authored
         self.time_code: Usd.TimeCode | None = None  # as asked for, the earliest time included
+        self.previous_time_code: Usd.TimeCode | None = None  # what `time_code` was before the last `sync`
         self.sync(time)
 
     # -- tables -----------------------------------------------------------------------------------------------------------
@@ -165,9 +166,12 @@ class Scene:
 
     # -- following the stage ----------------------------------------------------------------------------------------------
 
-    def sync(self, time: float | Usd.TimeCode | None = None) -> SyncCounts:
+    def sync(self, time: float | Usd.TimeCode | None = None, *, advance: bool = True) -> SyncCounts:
         """Apply the stage as it is now, at ``time`` (None: the time it is at). Only what edits and time have changed since the last call
         is read and uploaded; returns what was done.
+
+        Each call is a frame: `motion` is measured against the scene as the call before left it, see `keep_previous`. ``advance=False``:
+        the call is part of the last frame, and what that is measured against stays.
 
         Raises Error when the scene is closed or its stage has expired, StageError with ``strict`` for an error found on the stage: the
         scene then stays as it was, and the next call reads the whole stage.
@@ -178,8 +182,9 @@ class Scene:
         code = self.time_code if time is None and self.time_code is not None else resolve_time(self.stage, time)
         changes, visited = reader.update(self._listener.take(), code)
         if changes is None:
+            self._advance(advance)
             self.time, self.time_code = reader.time_code, code
-            return SyncCounts()
+            return SyncCounts(**asdict(self.delegate.commit_resources(self.index)))
         told = [*self._opening, *reader.diagnostics()]
         if self.strict:
             try:
@@ -187,6 +192,7 @@ class Scene:
             except Error:
                 reader.forget()
                 raise
+        self._advance(advance)
         self.time, self.time_code = reader.time_code, code
         self.diagnostics.clear()
         self.diagnostics.extend(told)
@@ -194,6 +200,23 @@ class Scene:
             changes.cameras[DEFAULT_CAMERA] = self.index.cameras[self.index.camera_rows[DEFAULT_CAMERA]]
         found = self.index.apply(changes)
         return SyncCounts(prims_read=visited, **asdict(found), **asdict(self.delegate.commit_resources(self.index)))
+
+    def _advance(self, advance: bool) -> None:
+        """A frame begins, if ``advance``."""
+        if advance:
+            self.previous_time_code = self.time_code
+            if self.index.previous is not None:
+                self.index.previous.advance()
+
+    def keep_previous(self) -> None:
+        """From now on each `sync` remembers what it changes, for `motion`: places, points of deforming meshes, cameras and their lenses.
+        Done by itself where a sensor allocates `motion`, or something renders it; call it earlier for motion from the next `sync` on.
+
+        After a `sync` that changes nothing, nothing has moved. What was not there before has no previous place: it moves with the
+        camera alone, as does what changed its kind of geometry; a mesh whose triangles changed moves with its transform. Instances of
+        point instancers are the same if their authored ids are.
+        """
+        self.tables.keep_previous()
 
     def frame_default_camera(self, image_aspect: float) -> str:
         """Add (or reframe) a camera that sees everything drawn, for an image of ``image_aspect``; its label."""

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from hdwarp.batch.shots import Shot, ShotVar
 from hdwarp.delegate.render_settings import RenderSettings
 from hdwarp.errors import Diagnostic, Diagnostics, Error
-from hdwarp.rendering import describe_shot, render_shot
+from hdwarp.rendering import advance, describe_shot, render_shot
 from hdwarp.scene import Scene
-from hdwarp.stage.open import resolve_time
+from hdwarp.stage.open import frame_before, resolve_time
 from hdwarp.writeback import write_file
 from hdwarp.writeback.atomic import check_target, exists_complete
 from hdwarp.writeback.layer import record
@@ -34,6 +34,7 @@ class Job:
     time: Usd.TimeCode
     files: list[tuple[Path, ShotVar | None]] = field(default_factory=list)
     frame_number: float | None = None  # None outside frame ranges
+    previous: Usd.TimeCode | None = None  # the frame that `motion` is measured against; None: nothing moves
 
 
 @dataclass(slots=True)
@@ -49,14 +50,22 @@ class JobResult:
 def plan_jobs(
     stages: Sequence[tuple[Usd.Stage, Sequence[Shot]]], out: str | None, frames: Sequence[float] | None, time: object
 ) -> list[Job]:
-    """All jobs of a run with their file names, checked to be different. Raises ArgumentError with a template that would work."""
+    """All jobs of a run with their file names, checked to be different. Raises ArgumentError with a template that would work.
+
+    A frame's previous one is the one before it in ``frames``, the first one's as far before it as it is before the second; of a single
+    frame or time it is one frame before.
+    """
     jobs, outputs, owners = [], [], []
     for stage, shots in stages:
         identifier = stage.GetRootLayer().identifier
-        for number in frames if frames is not None else [None]:
+        for place, number in enumerate(frames if frames is not None else [None]):
             code = resolve_time(stage, time if number is None else number)
+            if number is None or len(frames) == 1:
+                previous = frame_before(stage, code)
+            else:
+                previous = resolve_time(stage, frames[place - 1] if place else 2.0 * frames[0] - frames[1])
             for shot in shots:
-                job = Job(stage, shot, code, frame_number=number)
+                job = Job(stage, shot, code, frame_number=number, previous=previous)
                 jobs.append(job)
                 # A productName may hold a frame number of its own; without a range it is that of the one time rendered.
                 file_number = number if number is not None or code.IsDefault() or code.IsEarliestTime() else code.GetValue()
@@ -95,15 +104,28 @@ def run_jobs(
         mask = [*mask, *{job.shot.camera for job in jobs if job.shot.camera}]  # cameras are not drawn, but have to be there
     scenes: dict[tuple, Scene] = {}
 
+    def key_of(job: Job) -> tuple:
+        return id(job.stage), job.shot.purposes, job.shot.material_purposes
+
+    moving = {key_of(job) for job in jobs if "motion" in job.shot.aovs}  # scenes that go through every frame from the one before it
+
     def scene_of(job: Job) -> Scene:
-        shot = job.shot
-        key = (id(job.stage), shot.purposes, shot.material_purposes)
+        shot, key = job.shot, key_of(job)
+        before = job.previous if key in moving and job.previous is not None else job.time
         if key not in scenes:
             read = {"purposes": shot.purposes, "material_purposes": shot.material_purposes, "complexity": complexity, "mask": mask}
-            scenes[key] = Scene(job.stage, device=device, time=job.time, strict=strict, **read)
-        elif scenes[key].time_code != job.time:
-            scenes[key].sync(job.time)
-        return scenes[key]
+            scenes[key] = Scene(job.stage, device=device, time=before, strict=strict, **read)
+        scene = scenes[key]
+        is_there = scene.time_code == job.time and (key not in moving or scene.previous_time_code == before)
+        if is_there:
+            return scene
+        if key in moving:
+            if scene.time_code != before:
+                scene.sync(before)
+            advance(scene, shot, job.time)
+        else:
+            scene.sync(job.time)
+        return scene
 
     def check_stop() -> None:
         if stop():
