@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import warp as wp
-from pxr import Gf, Usd, UsdGeom, UsdPhysics
+from pxr import Gf, Usd, UsdGeom, UsdPhysics, UsdSkel
 
 import hdwarp
 from hdwarp.aovs.registry import resolve_var
@@ -219,6 +219,33 @@ def test_a_deforming_mesh_that_moves_and_turns(device):
     expected = centres() - project(stage, 0, points)
     assert seen.sum() > 2000 and np.abs(expected[seen]).max() > 5
     np.testing.assert_allclose(frame["motion"][seen], expected[seen], atol=5e-4)
+
+
+def test_a_skinned_mesh_moves_with_its_joint(device):
+    """A square bound to a joint that goes 0.2 m right in a frame: 5 px at depth 5."""
+    stage = new_stage()
+    UsdSkel.Root.Define(stage, "/rig")
+    skeleton = UsdSkel.Skeleton.Define(stage, "/rig/skeleton")
+    skeleton.CreateJointsAttr(["joint"])
+    skeleton.CreateBindTransformsAttr([Gf.Matrix4d(1)])
+    skeleton.CreateRestTransformsAttr([Gf.Matrix4d(1)])
+    animation = UsdSkel.Animation.Define(stage, "/rig/animation")
+    animation.CreateJointsAttr(["joint"])
+    animation.CreateRotationsAttr([Gf.Quatf(1)])
+    animation.CreateScalesAttr([Gf.Vec3h(1)])
+    animation.CreateTranslationsAttr()
+    animation.GetTranslationsAttr().Set([Gf.Vec3f(0)], 0)
+    animation.GetTranslationsAttr().Set([Gf.Vec3f(0.2, 0, 0)], 1)
+    UsdSkel.BindingAPI.Apply(skeleton.GetPrim()).CreateAnimationSourceRel().SetTargets(["/rig/animation"])
+    mesh = add_quad(stage, "/rig/mesh", half=1.0)
+    binding = UsdSkel.BindingAPI.Apply(mesh.GetPrim())
+    binding.CreateSkeletonRel().SetTargets(["/rig/skeleton"])
+    binding.CreateJointIndicesPrimvar(False, 1).Set([0, 0, 0, 0])
+    binding.CreateJointWeightsPrimvar(False, 1).Set([1.0, 1.0, 1.0, 1.0])
+    frame = render(stage, device)
+    seen = frame["primId"] >= 0
+    assert seen.sum() > 1000
+    np.testing.assert_allclose(frame["motion"][seen], np.broadcast_to((5.0, 0.0), (seen.sum(), 2)), atol=1e-4)
 
 
 def test_one_of_two_meshes_that_shared_their_points_deforms(device):
