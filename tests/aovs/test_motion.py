@@ -89,6 +89,15 @@ def test_the_right_answer_52(device):
     np.testing.assert_allclose(frame["motion"], np.broadcast_to((-10.0, 0.0), (480, 640, 2)), atol=1e-5)
 
 
+def test_far_from_the_origin_nothing_is_lost(device):
+    """1000 km away, where the world's frame follows what is drawn: a wall that goes 3 m right and a camera that goes 2.6 m with it."""
+    stage = new_stage({0: (1e6, 0, 0), 1: (1e6 + 2.6, 0, 0)})
+    op = add_quad(stage).AddTranslateOp()
+    op.Set(Gf.Vec3d(1e6, 0, 0), 0)
+    op.Set(Gf.Vec3d(1e6 + 3.0, 0, 0), 1)
+    np.testing.assert_allclose(render(stage, device)["motion"], np.broadcast_to((10.0, 0.0), (HEIGHT, WIDTH, 2)), atol=1e-5)
+
+
 def test_zoom_moves_pixels_along_rays_from_the_centre(device):
     """Focal length 40 -> 50: a pixel that is d from the centre was 0.8 d from it."""
     stage = new_stage()

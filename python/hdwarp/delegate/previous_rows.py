@@ -68,12 +68,12 @@ class PreviousRows:
             if before is None or now is None or before is now or before.kind != now.kind:
                 continue
             here, there = _same_instances(before, now)
-            here = here + index.gprim_rows.run(key)[0]
             shapes = _other_points(before.mesh, now.mesh)
-            if not shapes and np.array_equal(before.transforms[there], now.transforms[here - index.gprim_rows.run(key)[0]]):
+            if not shapes and np.array_equal(before.transforms[there], now.transforms[here]):
                 continue
-            rows.append(here)
             transforms.append(before.transforms[there, :3])
+            here = np.arange(len(now.transforms))[here] + index.gprim_rows.run(key)[0]
+            rows.append(here)
             if shapes:
                 deformed.append((here, before.mesh, int(index.instances["mesh"][here[0]]) if len(here) else -1))
         if not rows:
@@ -88,12 +88,12 @@ def _other_points(before: MeshGeometry | None, now: MeshGeometry | None) -> bool
     return not np.array_equal(before.points, now.points) and topology_key(before) == topology_key(now)
 
 
-def _same_instances(before: Gprim, now: Gprim) -> tuple[np.ndarray, np.ndarray]:
+def _same_instances(before: Gprim, now: Gprim) -> tuple[np.ndarray | slice, np.ndarray | slice]:
     """(instances of now, the same ones of before): by their authored ids, outer instancers' included, where there are instancers."""
     ids, old_ids = _authored_ids(now), _authored_ids(before)
     count, old_count = len(now.transforms), len(before.transforms)
     if ids is None or old_ids is None or np.array_equal(ids, old_ids):
-        both = np.arange(min(count, old_count))
+        both = slice(0, min(count, old_count))
         return both, both
     if ids.shape[1] != old_ids.shape[1]:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)

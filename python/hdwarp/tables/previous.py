@@ -142,14 +142,20 @@ class PreviousPoses:
         Returns whether anything differs from now, or did so before."""
         host, before = index.instances, self._moved
         moved = index.previous.moved(index)
-        stale = np.arange(host.capacity) if rows is None else np.union1d(rows, before.rows[before.rows < host.capacity])
+        stale = np.full(host.capacity, rows is None)
+        stale[before.rows] = True
+        if rows is not None:
+            stale[rows] = True
         if self._is_posed:
-            stale = np.union1d(stale, np.flatnonzero(host["body"] >= 0))
+            stale |= host["body"] >= 0
+        stale[moved.rows] = False
         self._is_posed, self._moved = False, moved
         for array in (self._world_from_object, self._translation, self._point_start):
             array.reserve(host.capacity)
+        stale = np.flatnonzero(stale)
         self._write(stale, *place(host, meshes, origin, stale))
-        self._point_start.write_rows(stale, np.full(len(stale), -1))
+        for deformed, _, _ in before.deformed:
+            self._point_start.write_rows(np.sort(deformed), np.full(len(deformed), -1))
         self._write_moved(index, meshes, origin)
         self._write_points(meshes)
         changed = self._sync_cameras(index, cameras, origin)
@@ -162,10 +168,11 @@ class PreviousPoses:
     def _write_moved(self, index: RenderIndex, meshes: MeshTable, origin: np.ndarray, only: np.ndarray | None = None) -> None:
         """``only``: (rows of the index,) bool."""
         rows, transforms = self._moved.rows, self._moved.transforms
-        chosen = np.argsort(rows)
         if only is not None:
-            chosen = chosen[only[rows[chosen]]]
-        rows, transforms = rows[chosen], transforms[chosen]
+            rows, transforms = rows[only[rows]], transforms[only[rows]]
+        if (np.diff(rows) < 0).any():
+            order = np.argsort(rows)
+            rows, transforms = rows[order], transforms[order]
         self._write(rows, *place(index.instances, meshes, origin, rows, transforms))
 
     def _write_points(self, meshes: MeshTable) -> None:
