@@ -78,7 +78,8 @@ def render(
         then = frame_before(stage, now) if previous is None else resolve_time(stage, previous)
     scene = Scene(stage, device=device, time=then, strict=strict, **read)
     if then != now:
-        advance(scene, shot, now)
+        keep_as_previous(scene, shot)
+        scene.sync(now)
     how = settings if isinstance(settings, RenderSettings) else None
     return render_shot(scene, shot, samples=samples, settings=how, clear=clear, diagnostics=diagnostics)
 
@@ -113,12 +114,11 @@ def render_shot(
     return frame
 
 
-def advance(scene: Scene, shot: Shot, time: Usd.TimeCode) -> None:
-    """Go on to the frame at ``time``, with what `motion` of ``shot`` needs to know of the frame the scene is at."""
+def keep_as_previous(scene: Scene, shot: Shot) -> None:
+    """Have the scene remember, for `motion` of ``shot`` in the frame that the next sync begins, what a picture would show now."""
     scene.keep_previous()
     if not shot.camera:
         scene.frame_default_camera(_shown_aspect(shot))
-    scene.sync(time)
 
 
 def describe_shot(scene: Scene, shot: Shot) -> Frame:
@@ -158,7 +158,7 @@ def _frame_without_planes(scene: Scene, shot: Shot, clear: dict[str, object], di
         vars=[(var.name, var.aov, var.data_type) for var in shot.vars],
         camera="" if label == DEFAULT_CAMERA else label,
         product=shot.product,
-        stage=scene.stage.GetRootLayer().identifier,
+        stage=scene.identifier,
         time=scene.time,
         clipping_range=record.clipping_range,
         K=twin.intrinsics(record, image),

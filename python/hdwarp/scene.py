@@ -11,10 +11,10 @@ import numpy as np
 import warp as wp
 
 from hdwarp.delegate.render_delegate import RenderDelegate
-from hdwarp.errors import ArgumentError, Diagnostics, Error, NotSupported, raise_errors
+from hdwarp.errors import ArgumentError, Diagnostic, Diagnostics, Error, NotSupported, raise_errors
 from hdwarp.launch import find_device
 from hdwarp.stage.changes import ChangeListener
-from hdwarp.stage.columns import Site
+from hdwarp.stage.columns import Site, StageChanges, StageColumns
 from hdwarp.stage.open import open_stage, resolve_time
 from hdwarp.stage.reader import StageReader
 from hdwarp.stage.spec import PURPOSES
@@ -46,6 +46,28 @@ class SyncCounts:
     blas_refitted: int = 0
     tlas_built: int = 0
     tlas_refitted: int = 0  # rows whose boxes were written anew, from leaf to root
+
+
+@dataclass(frozen=True, slots=True)
+class StageFacts:
+    """What is said of a stage as a whole."""
+
+    metres_per_unit: float
+    up_axis: str
+    time_codes_per_second: float
+    light_paths: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """What `Scene.read` found, for `Scene.apply`."""
+
+    changes: StageChanges | None  # None: nothing had to be read
+    prims_read: int
+    time_code: Usd.TimeCode
+    time: float | None
+    facts: StageFacts
+    told: tuple[Diagnostic, ...] | None
 
 
 class PathTable:
@@ -97,6 +119,7 @@ class Scene:
         self.diagnostics = Diagnostics()
         self._opening = Diagnostics()
         self.stage: Usd.Stage | None = open_stage(stage_or_path, mask=mask, diagnostics=self._opening)
+        self.identifier: str = self.stage.GetRootLayer().identifier
         self.complexity, self.strict = complexity, strict
         self.purposes = check_purposes(purposes)
         self._make_delegate()
@@ -107,6 +130,8 @@ class Scene:
         self.time: float | None = None  # time code read at; None for the default time, or the earliest where no start is authored
         self.time_code: Usd.TimeCode | None = None  # as asked for, the earliest time included
         self.previous_time_code: Usd.TimeCode | None = None  # what `time_code` was before the last `sync`
+        self._pending: Pending | None = None  # read and not applied yet
+        self._facts = StageFacts(1.0, "Y", 24.0, ())
         self.sync(time)
 
     # -- tables -----------------------------------------------------------------------------------------------------------
@@ -133,12 +158,11 @@ class Scene:
 
     @property
     def lights(self) -> PathTable:
-        return PathTable(self.reader.light_paths)
+        return PathTable(self._facts.light_paths)
 
     @property
     def sites(self) -> SiteTable:
-        sites = self.reader.sites
-        return SiteTable([sites[path] for path in sorted(sites)], self.index.body_row)
+        return SiteTable(sorted(self.index.sites.values(), key=lambda site: site.path), self.index.body_row)
 
     @property
     def reader(self) -> StageReader:
@@ -150,7 +174,7 @@ class Scene:
     @property
     def metres_per_unit(self) -> float:
         """metersPerUnit of the stage."""
-        return self.reader.metres_per_unit
+        return self._facts.metres_per_unit
 
     def __repr__(self) -> str:
         if self.stage is None:
@@ -176,37 +200,52 @@ class Scene:
         Raises Error when the scene is closed or its stage has expired, StageError with ``strict`` for an error found on the stage: the
         scene then stays as it was, and the next call reads the whole stage.
         """
+        return self.apply(self.read(time), advance=advance)
+
+    def read(self, time: float | Usd.TimeCode | None = None) -> Pending:
+        """The half of `sync` that reads the stage. It touches no index and no table, so it may run on another thread while this scene is
+        rendered, as long as nothing else reads or edits the stage. What is read and not applied before the next call is read again."""
         reader = self.reader
         if not self.stage or not self.stage.GetPseudoRoot():
             raise Error("the scene's Usd.Stage has expired; keep a reference to it, or open a new Scene")
+        if self._pending is not None:
+            reader.forget()
         code = self.time_code if time is None and self.time_code is not None else resolve_time(self.stage, time)
         changes, visited = reader.update(self._listener.take(), code)
-        if changes is None:
-            self._advance(advance)
-            self.time, self.time_code = reader.time_code, code
-            return SyncCounts(**asdict(self.delegate.commit_resources(self.index)))
-        told = [*self._opening, *reader.diagnostics()]
-        if self.strict:
-            try:
-                raise_errors(told)
-            except Error:
-                reader.forget()
-                raise
-        self._advance(advance)
-        self.time, self.time_code = reader.time_code, code
-        self.diagnostics.clear()
-        self.diagnostics.extend(told)
-        if changes.complete and DEFAULT_CAMERA in self.index.camera_rows:
-            changes.cameras[DEFAULT_CAMERA] = self.index.cameras[self.index.camera_rows[DEFAULT_CAMERA]]
-        found = self.index.apply(changes)
-        return SyncCounts(prims_read=visited, **asdict(found), **asdict(self.delegate.commit_resources(self.index)))
+        facts = StageFacts(reader.metres_per_unit, reader.up_axis, self.stage.GetTimeCodesPerSecond(), tuple(reader.light_paths))
+        told = (*self._opening, *reader.diagnostics()) if changes is not None else None
+        self._pending = Pending(changes, visited, code, reader.time_code, facts, told)
+        return self._pending
 
-    def _advance(self, advance: bool) -> None:
-        """A frame begins, if ``advance``."""
-        if advance:
+    def apply(self, pending: Pending, *, advance: bool = True) -> SyncCounts:
+        """The half of `sync` that brings what was read last into the tables. Reads no stage; not while the scene is rendered."""
+        reader = self.reader
+        if pending is not self._pending:
+            raise Error("only what Scene.read gave last can be applied, once; call read() again")
+        self._pending = None
+        try:
+            if self.strict and pending.told is not None:
+                raise_errors(pending.told)
+            return self._apply(pending, advance)
+        except BaseException:
+            reader.forget()
+            raise
+
+    def _apply(self, pending: Pending, advance: bool) -> SyncCounts:
+        changes = pending.changes
+        if advance:  # a frame begins
             self.previous_time_code = self.time_code
             if self.index.previous is not None:
                 self.index.previous.advance()
+        self.time, self.time_code, self._facts = pending.time, pending.time_code, pending.facts
+        if changes is None:
+            return SyncCounts(**asdict(self.delegate.commit_resources(self.index)))
+        self.diagnostics.clear()
+        self.diagnostics.extend(pending.told)
+        if changes.complete and DEFAULT_CAMERA in self.index.camera_rows:
+            changes.cameras[DEFAULT_CAMERA] = self.index.cameras[self.index.camera_rows[DEFAULT_CAMERA]]
+        found = self.index.apply(changes)
+        return SyncCounts(prims_read=pending.prims_read, **asdict(found), **asdict(self.delegate.commit_resources(self.index)))
 
     def keep_previous(self) -> None:
         """From now on each `sync` remembers what it changes, for `motion`: places, points of deforming meshes, cameras and their lenses.
@@ -222,7 +261,9 @@ class Scene:
         """Add (or reframe) a camera that sees everything drawn, for an image of ``image_aspect``; its label."""
         from hdwarp.stage.framing import default_camera
 
-        camera = default_camera(self.reader.columns(), image_aspect)
+        gprims = [self.index.gprims[key] for key in self.index.gprim_order]
+        drawn = StageColumns(self._facts.metres_per_unit, self._facts.up_axis, self.time, self._facts.time_codes_per_second, gprims)
+        camera = default_camera(drawn, image_aspect)
         self.index.insert(replace(camera, path=DEFAULT_CAMERA))
         self.delegate.commit_resources(self.index)
         return DEFAULT_CAMERA
@@ -234,7 +275,7 @@ class Scene:
         return State(body_q, wp.zeros(len(pose), dtype=wp.spatial_vectorf, device=self.device), self._seconds())
 
     def _seconds(self) -> float:
-        rate = self.stage.GetTimeCodesPerSecond()
+        rate = self._facts.time_codes_per_second
         return 0.0 if self.time is None or not rate else self.time / rate
 
     def set_points(self, path: str, array: object) -> None:

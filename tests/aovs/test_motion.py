@@ -409,9 +409,12 @@ def test_nothing_is_kept_until_somebody_asks(device):
 def test_device_written_lenses_count_as_before_too(live):
     """A kernel that writes a camera's focal length writes it for both poses: only the stage's edits are motion."""
     scene, _, sensor, out = live
-    scene.cameras.focal_length.fill_(0.08)
+    scene.cameras.focal_length.fill_(8.0)
     sensor.update(None, out)
     assert np.all(out["motion"].numpy() == 0.0)
+    UsdGeom.Xformable(scene.stage.GetPrimAtPath("/camera")).GetOrderedXformOps()[0].Set(Gf.Vec3d(0.2, 0, 0))
+    scene.sync()
+    assert middle(sensor, out) == pytest.approx([-8.0, 0.0], abs=1e-5)  # K 200: what the kernel wrote, now and before
 
 
 def test_addresses_stay_and_rendering_again_gives_the_same_bits(live):

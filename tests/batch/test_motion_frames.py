@@ -66,13 +66,13 @@ def test_what_is_kept_from_an_earlier_run_changes_nothing(stage, tmp_path):
 
 def test_without_motion_no_frame_is_visited_twice(stage, tmp_path, monkeypatch):
     visited = []
-    sync = hdwarp.Scene.sync
+    read = hdwarp.Scene.read
 
-    def counting(self, time=None, **options):
+    def counting(self, time=None):
         visited.append(time)
-        return sync(self, time, **options)
+        return read(self, time)
 
-    monkeypatch.setattr(hdwarp.Scene, "sync", counting)
+    monkeypatch.setattr(hdwarp.Scene, "read", counting)
     shots = plan_shots(stage, cameras=["/camera"], diagnostics=Diagnostics(), aovs=["primId"], resolution=(16, 12))
     for result in run_jobs(plan_jobs([(stage, shots)], str(tmp_path / "####.npz"), [4.0, 5.0, 6.0], None), device="cpu"):
         assert result.error is None

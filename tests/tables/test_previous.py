@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import warp as wp
 
-from hdwarp.delegate.previous_rows import PreviousRows
+from hdwarp.delegate.previous_rows import PROJECTION, PreviousRows
 from hdwarp.delegate.render_index import RenderIndex
 from hdwarp.stage.columns import Body, Camera, GeometryKind, Gprim, Instancer, MeshGeometry, StageChanges, gprim_keys
 from hdwarp.tables.scene_tables import SceneTables
@@ -180,6 +180,7 @@ def test_a_camera_that_sees_the_same_has_not_changed():
     index.insert(camera())
     index.previous.advance()
     index.insert(camera(exposure_scale=2.0))
-    assert index.previous.camera(camera()) is None
+    assert index.previous.camera(camera())[1] == 0
     index.insert(camera(focal_length=0.07))
-    assert index.previous.camera(camera(focal_length=0.07)).focal_length == 0.05
+    before, bits = index.previous.camera(camera(focal_length=0.07))
+    assert before.focal_length == 0.05 and PROJECTION[3] == "focal_length" and bits == 8

@@ -13,7 +13,7 @@ from hdwarp.stage.columns import Camera, Gprim, GprimKey, MeshGeometry, StageCha
 if TYPE_CHECKING:
     from hdwarp.delegate.render_index import RenderIndex
 
-_PROJECTION = ("world_from_camera", "axes", "projection", "focal_length", "aperture", "aperture_offset")
+PROJECTION = ("world_from_camera", "axes", "projection", "focal_length", "aperture", "aperture_offset")
 """What of a camera says where a point is seen."""
 
 
@@ -52,13 +52,11 @@ class PreviousRows:
             known = path in index.camera_rows
             self._cameras.setdefault(path, index.cameras[index.camera_rows[path]] if known else None)
 
-    def camera(self, now: Camera) -> Camera | None:
-        """What a camera was; None where it sees what it saw, or is new."""
-        before = self._cameras.get(now.path)
-        if before is None or before is now:
-            return None
-        same = all(np.array_equal(getattr(before, name), getattr(now, name)) for name in _PROJECTION)
-        return None if same else before
+    def camera(self, now: Camera) -> tuple[Camera, int]:
+        """What a camera was, and which of `PROJECTION` differ from now, a bit each; itself and 0 where it is new."""
+        before = self._cameras.get(now.path) or now
+        differs = [not np.array_equal(getattr(before, name), getattr(now, name)) for name in PROJECTION]
+        return before, sum(1 << bit for bit, differ in enumerate(differs) if differ)
 
     def moved(self, index: RenderIndex) -> MovedRows:
         """Where what is drawn now was before. What is new was nowhere; what has another kind of geometry now counts as new."""

@@ -48,6 +48,7 @@ class CameraTable:
         self.world_start = np.zeros(3, np.int32)
         self.records: list[Camera] = []
         self._arrays = camera_arrays(device)
+        self._written: dict[str, np.ndarray] = {}  # what we wrote last, by column
 
     def __len__(self) -> int:
         return len(self.label)
@@ -122,11 +123,17 @@ class CameraTable:
         return [row] if 0 <= row < len(self.label) else []
 
     def sync(self, cameras: Sequence[Camera], body_rows: Sequence[int], origin: np.ndarray, bodies_from_world: np.ndarray) -> None:
-        """Rewrite all rows from the adapter's records, sorted by path. ``bodies_from_world``: (rows, 4, 4), origin taken off."""
+        """Make the rows those of the adapter's records, sorted by path. ``bodies_from_world``: (rows, 4, 4), origin taken off.
+
+        What a kernel has written stays, but for the columns of a camera whose records now say something else; where cameras came or went,
+        rows move, and all are written anew.
+        """
         order = sorted(range(len(cameras)), key=lambda i: cameras[i].path)
         self.records = [cameras[i] for i in order]
         label = [camera.path for camera in self.records]
-        self.version += label != self.label
+        if label != self.label:
+            self.version += 1
+            self._written.clear()
         self.label = label
         # A scene without worlds is world 0, and its cameras belong to it.
         self.world = np.zeros(len(order), np.int32)
@@ -136,7 +143,13 @@ class CameraTable:
         body = np.array([body_rows[i] for i in order], np.int32)
         transforms = np.stack([mount(camera, row, origin, bodies_from_world) for camera, row in zip(self.records, body, strict=True)])
         for name, items in {"transform": transforms, "body": body, **lens_columns(self.records)}.items():
-            self._arrays[name].write(0, items)
+            before = self._written.get(name)
+            if before is None:
+                self._arrays[name].write(0, items)
+            else:
+                rows = np.flatnonzero((items != before).reshape(len(items), -1).any(axis=1))
+                self._arrays[name].write_rows(rows, items[rows])
+            self._written[name] = items
 
 
 def camera_arrays(device: wp.Device) -> dict[str, GrowingArray]:

@@ -42,31 +42,23 @@ def _pose_previous(
 
 
 @wp.kernel(enable_backward=False)
-def _choose_cameras(
-    now: CameraColumns, changed: CameraColumns, is_changed: wp.array[wp.int32], follow_bodies: wp.int32, out: CameraColumns
-):
-    """``changed`` for the cameras that differ, the columns of now, which kernels may have written, for the others."""
+def _choose_cameras(now: CameraColumns, changed: CameraColumns, changes: wp.array[wp.int32], follow_bodies: wp.int32, out: CameraColumns):
+    """What a camera was, bit by bit of ``changes`` (as `PROJECTION` has them): the columns of ``changed``, or those of now, which kernels
+    may have written."""
     row = wp.tid()
-    if is_changed[row] == 0:
-        out.transform[row] = now.transform[row]
-        out.body[row] = now.body[row]
-        out.axes[row] = now.axes[row]
-        out.lens[row] = now.lens[row]
-        out.focal_length[row] = now.focal_length[row]
-        out.aperture[row] = now.aperture[row]
-        out.aperture_offset[row] = now.aperture_offset[row]
-        return
-    carried_along = follow_bodies != 0 and now.body[row] >= 0
-    out.body[row] = wp.where(carried_along, now.body[row], changed.body[row])
-    if carried_along:
-        out.transform[row] = now.transform[row]
-    else:
-        out.transform[row] = changed.transform[row]
-    out.axes[row] = changed.axes[row]
-    out.lens[row] = changed.lens[row]
-    out.focal_length[row] = changed.focal_length[row]
-    out.aperture[row] = changed.aperture[row]
-    out.aperture_offset[row] = changed.aperture_offset[row]
+    bits = changes[row]
+    body = now.body[row]
+    pose = wp.transformd(now.transform[row])
+    if (bits & 1) != 0 and not (follow_bodies != 0 and body >= 0):
+        body = -1
+        pose = wp.transformd(changed.transform[row])
+    out.body[row] = body
+    out.transform[row] = pose
+    out.axes[row] = wp.where((bits & 2) != 0, changed.axes[row], now.axes[row])
+    out.lens[row] = wp.where((bits & 4) != 0, changed.lens[row], now.lens[row])
+    out.focal_length[row] = wp.where((bits & 8) != 0, changed.focal_length[row], now.focal_length[row])
+    out.aperture[row] = wp.where((bits & 16) != 0, changed.aperture[row], now.aperture[row])
+    out.aperture_offset[row] = wp.where((bits & 32) != 0, changed.aperture_offset[row], now.aperture_offset[row])
 
 
 @wp.kernel(enable_backward=False)
@@ -116,8 +108,8 @@ class PreviousPoses:
         self._moved = MovedRows(np.zeros(0, np.int64), np.zeros((0, 3, 4)))
         self._is_posed = False
         self._stored, self._chosen = camera_arrays(device), camera_arrays(device)
-        self._is_changed = GrowingArray(wp.int32, device)
-        self._changed_cameras: list[str] = []
+        self._camera_changes = GrowingArray(wp.int32, device)  # a bit for each of `PROJECTION`
+        self._cameras_differ = False
 
     @property
     def columns(self) -> PreviousColumns:
@@ -190,19 +182,18 @@ class PreviousPoses:
 
     def _sync_cameras(self, index: RenderIndex, cameras: CameraTable, origin: np.ndarray) -> bool:
         """Whether any camera differs from now, or did so before."""
-        records, was_changed = cameras.records, self._changed_cameras
+        records, did_differ = cameras.records, self._cameras_differ
         old = [index.previous.camera(record) for record in records]
-        self._changed_cameras = [record.path for record, before in zip(records, old, strict=True) if before is not None]
-        count = max(len(records), 1)
-        for array in (self._is_changed, *self._chosen.values()):
-            array.reserve(count)
+        self._cameras_differ = any(bits for _, bits in old)
+        for array in (self._camera_changes, *self._chosen.values()):
+            array.reserve(max(len(records), 1))
         if records:
-            then = [record if before is None else before for record, before in zip(records, old, strict=True)]
+            then = [before for before, _ in old]
             places = np.stack([mount(camera, -1, origin, np.zeros((0, 4, 4))) for camera in then])
-            for name, items in {"transform": places, "body": np.full(len(then), -1), **lens_columns(then)}.items():
+            for name, items in {"transform": places, **lens_columns(then)}.items():
                 self._stored[name].write(0, items)
-            self._is_changed.write(0, np.array([before is not None for before in old], np.int32))
-        return bool(self._changed_cameras or was_changed)
+            self._camera_changes.write(0, np.array([bits for _, bits in old], np.int32))
+        return self._cameras_differ or did_differ
 
     # -- every frame, on the device ---------------------------------------------------------------------------------------
 
@@ -228,7 +219,7 @@ class PreviousPoses:
     def choose_cameras(self, cameras: CameraTable, *, follow_bodies: bool) -> None:
         """Fill ``cameras``. ``follow_bodies``: cameras that bodies carry sit in them as now; else they were where the stage had them."""
         if len(cameras):
-            inputs = [cameras.columns, columns_of(self._stored), self._is_changed.array, int(follow_bodies), self.cameras]
+            inputs = [cameras.columns, columns_of(self._stored), self._camera_changes.array, int(follow_bodies), self.cameras]
             wp.launch(_choose_cameras, dim=len(cameras), inputs=inputs, device=self.device)
 
     def sweep(self, instances: InstanceTable, lower: wp.array, upper: wp.array) -> None:
