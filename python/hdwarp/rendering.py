@@ -128,6 +128,7 @@ def describe_shot(scene: Scene, shot: Shot) -> Frame:
 
 def _frame_without_planes(scene: Scene, shot: Shot, clear: dict[str, object], diagnostics: Diagnostics) -> tuple[Frame, Shot, int]:
     """(frame with empty ``arrays``, the shot less what cannot be rendered, the camera's row)."""
+    scene.check_open()
     image = shot.image
     label = shot.camera or scene.frame_default_camera(_shown_aspect(shot))
     diagnostics.extend(scene.diagnostics)

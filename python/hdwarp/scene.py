@@ -117,8 +117,9 @@ class Scene:
             raise NotSupported("Scene(worlds=): replicated and authored worlds are not supported yet; leave it out for one world")
         self.device = find_device(device)
         self.diagnostics = Diagnostics()
-        self._opening = Diagnostics()
-        self.stage: Usd.Stage | None = open_stage(stage_or_path, mask=mask, diagnostics=self._opening)
+        opening = Diagnostics()
+        self.stage: Usd.Stage | None = open_stage(stage_or_path, mask=mask, diagnostics=opening)
+        self._opening = [item for item in opening if item.code != "composition"]  # those are mended on the stage; the reader tells them
         self.identifier: str = self.stage.GetRootLayer().identifier
         self.complexity, self.strict = complexity, strict
         self.purposes = check_purposes(purposes)
@@ -158,22 +159,29 @@ class Scene:
 
     @property
     def lights(self) -> PathTable:
+        self.check_open()
         return PathTable(self._facts.light_paths)
 
     @property
     def sites(self) -> SiteTable:
+        self.check_open()
         return SiteTable(sorted(self.index.sites.values(), key=lambda site: site.path), self.index.body_row)
 
     @property
     def reader(self) -> StageReader:
-        """What was read of the stage. Raises Error after `close`."""
+        """What was read of the stage."""
+        self.check_open()
+        return self._reader
+
+    def check_open(self) -> None:
+        """Raise Error after `close`."""
         if self._reader is None:
             raise Error("the scene is closed; open a new Scene")
-        return self._reader
 
     @property
     def metres_per_unit(self) -> float:
         """metersPerUnit of the stage."""
+        self.check_open()
         return self._facts.metres_per_unit
 
     def __repr__(self) -> str:
@@ -205,7 +213,7 @@ class Scene:
     def read(self, time: float | Usd.TimeCode | None = None) -> Pending:
         """The half of `sync` that reads the stage. It touches no index and no table, so it may run on another thread while this scene is
         rendered, as long as nothing else reads or edits the stage. What is read and not applied before the next call is read again."""
-        reader = self.reader
+        reader = self.reader  # raises when closed
         if not self.stage or not self.stage.GetPseudoRoot():
             raise Error("the scene's Usd.Stage has expired; keep a reference to it, or open a new Scene")
         if self._pending is not None:
@@ -232,20 +240,22 @@ class Scene:
             raise
 
     def _apply(self, pending: Pending, advance: bool) -> SyncCounts:
-        changes = pending.changes
-        if advance:  # a frame begins
+        changes, counts = pending.changes, SyncCounts()
+        if advance and self.index.previous is not None:
+            self.index.previous.advance()
+        if changes is not None:
+            if changes.complete and DEFAULT_CAMERA in self.index.camera_rows:
+                changes.cameras[DEFAULT_CAMERA] = self.index.cameras[self.index.camera_rows[DEFAULT_CAMERA]]
+            found = self.index.apply(changes)
+            counts = SyncCounts(prims_read=pending.prims_read, **asdict(found), **asdict(self.delegate.commit_resources(self.index)))
+            self.diagnostics.clear()
+            self.diagnostics.extend(pending.told)
+        else:
+            self.delegate.commit_resources(self.index)  # nothing to do, unless the frame before differed: now nothing does
+        if advance:
             self.previous_time_code = self.time_code
-            if self.index.previous is not None:
-                self.index.previous.advance()
         self.time, self.time_code, self._facts = pending.time, pending.time_code, pending.facts
-        if changes is None:
-            return SyncCounts(**asdict(self.delegate.commit_resources(self.index)))
-        self.diagnostics.clear()
-        self.diagnostics.extend(pending.told)
-        if changes.complete and DEFAULT_CAMERA in self.index.camera_rows:
-            changes.cameras[DEFAULT_CAMERA] = self.index.cameras[self.index.camera_rows[DEFAULT_CAMERA]]
-        found = self.index.apply(changes)
-        return SyncCounts(prims_read=pending.prims_read, **asdict(found), **asdict(self.delegate.commit_resources(self.index)))
+        return counts
 
     def keep_previous(self) -> None:
         """From now on each `sync` remembers what it changes, for `motion`: places, points of deforming meshes, cameras and their lenses.
@@ -261,6 +271,7 @@ class Scene:
         """Add (or reframe) a camera that sees everything drawn, for an image of ``image_aspect``; its label."""
         from hdwarp.stage.framing import default_camera
 
+        self.check_open()
         gprims = [self.index.gprims[key] for key in self.index.gprim_order]
         drawn = StageColumns(self._facts.metres_per_unit, self._facts.up_axis, self.time, self._facts.time_codes_per_second, gprims)
         camera = default_camera(drawn, image_aspect)
@@ -270,6 +281,7 @@ class Scene:
 
     def state(self) -> State:
         """The bodies at the stage's pose. Arrays of its own: write them, and hand the state to a sensor's ``update``."""
+        self.check_open()
         pose = self.tables.bodies.pose
         body_q = wp.array(pose, dtype=wp.transformf, device=self.device) if len(pose) else wp.zeros(0, wp.transformf, device=self.device)
         return State(body_q, wp.zeros(len(pose), dtype=wp.spatial_vectorf, device=self.device), self._seconds())

@@ -171,23 +171,25 @@ class StageReader:
 
         Everything at the first call. Broken prims are skipped and named in the diagnostics; nothing on a stage raises.
         """
-        if self.time is None:
-            parts = DirtyParts(everything=True)
-        else:
-            self._varying.update(edits)
-            if time != self.time:
-                # At the default time what has a single sample differs too.
-                anew = time.IsDefault() or self.time.IsDefault()
-                edits = StageEdits({"/"}) if anew else self._varying.added_to(edits)
-            parts = dirty_parts(self.stage, edits, self._contents, self._sources, self._bound)
-        self.time = time
-        if not parts:
-            return None, 0
         try:
+            if self.time is None:
+                self._varying.forget()  # nobody has told it of the edits of a call that failed
+                parts = DirtyParts(everything=True)
+            else:
+                self._varying.update(edits)
+                if time != self.time:
+                    # At the default time what has a single sample differs too.
+                    anew = time.IsDefault() or self.time.IsDefault()
+                    edits = StageEdits({"/"}) if anew else self._varying.added_to(edits)
+                bound = [path for path in self._bound if path]  # without "", the material of what has none
+                parts = dirty_parts(self.stage, edits, self._contents, self._sources, bound)
+            self.time = time
+            if not parts:
+                return None, 0
             with quietly() as messages:
                 return self._read(parts, messages)
         except BaseException:
-            self.time = None  # half of it is new: the next reading is a whole one
+            self.forget()  # half of it is new: the next reading is a whole one
             raise
 
     def _read(self, parts: DirtyParts, messages: Callable[[], list]) -> tuple[StageChanges, int]:

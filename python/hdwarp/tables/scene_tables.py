@@ -257,7 +257,7 @@ class SceneTables:
         return self._primvars[key]
 
     def primvar_names(self) -> list[str]:
-        return primvar_names(self._index)
+        return primvar_names(self._index) if self._index is not None else []
 
 
 class _Places:
