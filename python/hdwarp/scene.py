@@ -131,6 +131,7 @@ class Scene:
         self._listener = ChangeListener(self.stage)
         self.time: float | None = None  # time code read at; None for the default time, or the earliest where no start is authored
         self.time_code: Usd.TimeCode | None = None  # as asked for, the earliest time included
+        self.previous_time_code: Usd.TimeCode | None = None  # what `time_code` was before the last `sync`
         self._pending: Pending | None = None  # read and not applied yet
         self._facts = StageFacts(1.0, "Y", 24.0, ())
         self.sync(time)
@@ -198,7 +199,7 @@ class Scene:
 
     # -- following the stage ----------------------------------------------------------------------------------------------
 
-    def sync(self, time: float | Usd.TimeCode | None = None) -> SyncCounts:
+    def sync(self, time: float | Usd.TimeCode | None = None, *, advance: bool = True) -> SyncCounts:
         """Apply the stage as it is now, at ``time`` (None: the time it is at). Only what edits and time have changed since the last call
         is read and uploaded; returns what was done. Edits may come from any thread, also while something renders: they wait for this call.
 
@@ -206,10 +207,13 @@ class Scene:
         anew where time moves, or where the prim itself is edited), of files that change on disk before their layers are reloaded, and of
         what a material binding leads to that is no Material. `close` the scene and open another to have all read again.
 
+        Each call is a frame: `motion` is measured against the scene as the call before left it, see `keep_previous`. ``advance=False``:
+        the call is part of the last frame, and what that is measured against stays.
+
         Raises Error when the scene is closed or its stage has expired, StageError with ``strict`` for an error found on the stage.
         Whatever reading raises, the scene stays as it was; after any failure the next call reads the whole stage.
         """
-        return self.apply(self.read(time))
+        return self.apply(self.read(time), advance=advance)
 
     def read(self, time: float | Usd.TimeCode | None = None) -> Pending:
         """The half of `sync` that reads the stage. It touches no index and no table, so it may run on another thread while this scene is
@@ -226,7 +230,7 @@ class Scene:
         self._pending = Pending(changes, visited, code, reader.time_code, facts, told)
         return self._pending
 
-    def apply(self, pending: Pending) -> SyncCounts:
+    def apply(self, pending: Pending, *, advance: bool = True) -> SyncCounts:
         """The half of `sync` that brings what was read last into the tables. Reads no stage; not while the scene is rendered."""
         reader = self.reader
         if pending is not self._pending:
@@ -236,13 +240,15 @@ class Scene:
             if self.strict and pending.told is not None:
                 raise_errors(pending.told)
             with no_collecting():
-                return self._apply(pending)
+                return self._apply(pending, advance)
         except BaseException:
             reader.forget()
             raise
 
-    def _apply(self, pending: Pending) -> SyncCounts:
+    def _apply(self, pending: Pending, advance: bool) -> SyncCounts:
         changes, counts = pending.changes, SyncCounts()
+        if advance and self.index.previous is not None:
+            self.index.previous.advance()
         if changes is not None:
             if changes.complete and DEFAULT_CAMERA in self.index.camera_rows:
                 changes.cameras[DEFAULT_CAMERA] = self.index.cameras[self.index.camera_rows[DEFAULT_CAMERA]]
@@ -250,8 +256,22 @@ class Scene:
             counts = SyncCounts(prims_read=pending.prims_read, **asdict(found), **asdict(self.delegate.commit_resources(self.index)))
             self.diagnostics.clear()
             self.diagnostics.extend(pending.told)
+        else:
+            self.delegate.commit_resources(self.index)  # nothing to do, unless the frame before differed: now nothing does
+        if advance:
+            self.previous_time_code = self.time_code
         self.time, self.time_code, self._facts = pending.time, pending.time_code, pending.facts
         return counts
+
+    def keep_previous(self) -> None:
+        """From now on each `sync` remembers what it changes, for `motion`: places, points of deforming meshes, cameras and their lenses.
+        Done by itself where a sensor allocates `motion`, or something renders it; call it earlier for motion from the next `sync` on.
+
+        After a `sync` that changes nothing, nothing has moved. What was not there before has no previous place: it moves with the
+        camera alone, as does what changed its kind of geometry; a mesh whose triangles changed moves with its transform. Instances of
+        point instancers are the same if their authored ids are.
+        """
+        self.tables.keep_previous()
 
     def frame_default_camera(self, image_aspect: float) -> str:
         """Add (or reframe) a camera that sees everything drawn, for an image of ``image_aspect``; its label."""

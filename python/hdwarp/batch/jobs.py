@@ -14,9 +14,9 @@ from hdwarp.batch.overlap import Reader, Writers, Writing
 from hdwarp.batch.shots import Shot, ShotVar
 from hdwarp.delegate.render_settings import RenderSettings
 from hdwarp.errors import Diagnostic, Diagnostics, Error
-from hdwarp.rendering import describe_shot, render_shot
+from hdwarp.rendering import describe_shot, keep_as_previous, render_shot
 from hdwarp.scene import Scene
-from hdwarp.stage.open import resolve_time
+from hdwarp.stage.open import frame_before, resolve_time
 from hdwarp.writeback import write_file
 from hdwarp.writeback.atomic import check_target, exists_complete
 from hdwarp.writeback.layer import record
@@ -39,6 +39,7 @@ class Job:
     identifier: str  # of the stage's root layer: known without asking the stage, which another thread may be reading
     files: list[tuple[Path, ShotVar | None]] = field(default_factory=list)
     frame_number: float | None = None  # None outside frame ranges
+    previous: Usd.TimeCode | None = None  # the frame that `motion` is measured against; None: nothing moves
 
 
 @dataclass(slots=True)
@@ -54,14 +55,22 @@ class JobResult:
 def plan_jobs(
     stages: Sequence[tuple[Usd.Stage, Sequence[Shot]]], out: str | None, frames: Sequence[float] | None, time: object
 ) -> list[Job]:
-    """All jobs of a run with their file names, checked to be different. Raises ArgumentError with a template that would work."""
+    """All jobs of a run with their file names, checked to be different. Raises ArgumentError with a template that would work.
+
+    A frame's previous one is the one before it in ``frames``, the first one's as far before it as it is before the second; of a single
+    frame or time it is one frame before.
+    """
     jobs, outputs, owners = [], [], []
     for stage, shots in stages:
         identifier = stage.GetRootLayer().identifier
-        for number in frames if frames is not None else [None]:
+        for place, number in enumerate(frames if frames is not None else [None]):
             code = resolve_time(stage, time if number is None else number)
+            if number is None or len(frames) == 1:
+                previous = frame_before(stage, code)
+            else:
+                previous = resolve_time(stage, frames[place - 1] if place else 2.0 * frames[0] - frames[1])
             for shot in shots:
-                job = Job(stage, shot, code, identifier, frame_number=number)
+                job = Job(stage, shot, code, identifier, frame_number=number, previous=previous)
                 jobs.append(job)
                 # A productName may hold a frame number of its own; without a range it is that of the one time rendered.
                 file_number = number if number is not None or code.IsDefault() or code.IsEarliestTime() else code.GetValue()
@@ -200,30 +209,44 @@ class _InOrder:
 
 
 class _Scenes:
-    """One scene a stage and set of purposes, brought to the time of each job in turn. Its reader has a stage to itself: it is started
-    for the next time that will be wanted, and waited for before anything else is read."""
+    """One scene a stage and set of purposes, brought to the time of each job in turn, by way of the frame before where `motion` is asked
+    for. Its reader has a stage to itself: it is started for the next time that will be wanted, and waited for before anything else is
+    read."""
 
     def __init__(self, jobs: Sequence[Job], read: Mapping[str, object]) -> None:
         self._jobs, self._read = jobs, read
         self._scenes: dict[tuple, Scene] = {}
+        self._moving = {self._key(job) for job in jobs if "motion" in job.shot.aovs}
         self._reader = Reader()
 
     @staticmethod
     def _key(job: Job) -> tuple:
         return id(job.stage), job.shot.purposes, job.shot.material_purposes
 
+    def _times(self, job: Job, scene: Scene | None) -> list[Usd.TimeCode]:
+        """Where the scene still has to go for a job, one after another."""
+        if self._key(job) not in self._moving or job.previous is None:
+            return [] if scene is not None and scene.time_code == job.time else [job.time]
+        if scene is not None and (scene.previous_time_code, scene.time_code) == (job.previous, job.time):
+            return []
+        return [job.time] if scene is not None and scene.time_code == job.previous else [job.previous, job.time]
+
     def at(self, number: int) -> Scene:
         """The scene of a job, at its time."""
         job = self._jobs[number]
         scene = self._scenes.get(self._key(job))
+        times = self._times(job, scene)
         if scene is None:
-            self._reader.take(None, job.time)
+            first = times.pop(0)
+            self._reader.take(None, first)
             shot = job.shot
-            scene = Scene(job.stage, time=job.time, purposes=shot.purposes, material_purposes=shot.material_purposes, **self._read)
+            scene = Scene(job.stage, time=first, purposes=shot.purposes, material_purposes=shot.material_purposes, **self._read)
             self._scenes[self._key(job)] = scene
-        elif scene.time_code != job.time:
-            pending = self._reader.take(scene, job.time)
-            scene.apply(pending) if pending is not None else scene.sync(job.time)
+        for time in times:
+            if time == times[-1] and self._key(job) in self._moving:
+                keep_as_previous(scene, job.shot)
+            pending = self._reader.take(scene, time)
+            scene.apply(pending) if pending is not None else scene.sync(time)
         return scene
 
     def read_ahead(self, number: int) -> None:
@@ -233,8 +256,9 @@ class _Scenes:
             scene = self._scenes.get(self._key(job))
             if scene is None:
                 return
-            if scene.time_code != job.time:
-                self._reader.start(scene, job.time)
+            times = self._times(job, scene)
+            if times:
+                self._reader.start(scene, times[0])
                 return
 
     def close(self) -> None:
