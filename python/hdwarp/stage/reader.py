@@ -22,7 +22,7 @@ from hdwarp.stage.changes import StageEdits
 from hdwarp.stage.columns import Body, Camera, Gprim, GprimKey, Material, Site, StageChanges, StageColumns
 from hdwarp.stage.dirty import DirtyParts, dirty_parts
 from hdwarp.stage.facts import FactReader
-from hdwarp.stage.materials import bound_materials, read_material
+from hdwarp.stage.materials import bound_materials, nodes_outside, read_material
 from hdwarp.stage.open import metres_per_unit, population_mask, report_composition, report_messages
 from hdwarp.stage.path_map import PathMap
 from hdwarp.stage.skinning import Skinning
@@ -94,6 +94,7 @@ class StageReader:
         self._bindings: PathMap[tuple[str, tuple[Diagnostic, ...]]] = PathMap()  # asker -> path of its material
         self._bound: Counter[str] = Counter()  # materials by bindings
         self._material_told: dict[str, tuple[Diagnostic, ...]] = {}
+        self._material_nodes: dict[str, frozenset[str]] = {}  # by material: prims that it is made from and that are not below it
         self._material_uses: Counter[str] = Counter()  # by gprims
         self._contents: PathMap[set[str]] = PathMap()  # path of a subtree -> records of what it is drawn by
         self._sources: PathMap[set[str]] = PathMap()  # path of a prim -> records of what is made from its values
@@ -186,7 +187,9 @@ class StageReader:
                     anew = time.IsDefault() or self.time.IsDefault()
                     edits = StageEdits({"/"}) if anew else self._varying.added_to(edits)
                 bound = [path for path in self._bound if path]  # without "", the material of what has none
-                parts = dirty_parts(self.stage, edits, self._contents, self._sources, bound)
+                parts = dirty_parts(
+                    self.stage, edits, self._contents, self._sources, bound, frozenset().union(*self._material_nodes.values())
+                )
             self.time = time
             if not parts:
                 return None, 0
@@ -351,9 +354,14 @@ class StageReader:
             changes[path] = None
             del self.materials[path]
             self._material_told.pop(path, None)
+            self._material_nodes.pop(path, None)
         for path in sorted(self._material_uses.keys() if dirty else self._material_uses.keys() - self.materials.keys()):
             log = Diagnostics()
-            changes[path] = self.materials[path] = read_material(UsdShade.Material(self.stage.GetPrimAtPath(path)), path, self.time, log)
+            material = UsdShade.Material(self.stage.GetPrimAtPath(path))
+            changes[path] = self.materials[path] = read_material(material, path, self.time, log)
+            self._material_nodes.pop(path, None)
+            if nodes := nodes_outside(material, path):
+                self._material_nodes[path] = nodes
             self._material_told[path] = tuple(log)
 
 
