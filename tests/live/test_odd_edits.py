@@ -256,6 +256,32 @@ def test_a_material_goes_and_something_has_none(stage, device):
         assert scene.index.material_paths == []
 
 
+def test_a_shader_outside_of_its_material(stage, device):
+    """It goes and comes with what is above it, renamed or inactive, though no material is there."""
+    moving.material(stage)
+    colors = {"/Nodes/inner/shader": (0.5, 0.25, 0.125), "": (0.18, 0.18, 0.18)}
+    shader = UsdShade.Shader.Define(stage, "/Nodes/inner/shader")
+    shader.CreateIdAttr("UsdPreviewSurface")
+    shader.CreateInput("diffuseColor", Sdf.ValueTypeNames.Color3f).Set(colors["/Nodes/inner/shader"])
+    material = UsdShade.Material.Get(stage, "/World/Looks/paint")
+    material.GetSurfaceOutput().ConnectToSource(shader.ConnectableAPI(), "surface")
+    stage.RemovePrim("/World/Looks/paint/shader")
+    with Scene(stage, device=device, time=1) as scene:
+
+        def color() -> tuple[float, ...]:
+            check(scene, 1)
+            return scene.index.materials[scene.index.material_rows["/World/Looks/paint"]].diffuse_color
+
+        assert color() == colors["/Nodes/inner/shader"]
+        for active in (False, True, False, True):
+            stage.GetPrimAtPath("/Nodes").SetActive(active)
+            assert color() == colors["/Nodes/inner/shader" if active else ""]
+        stage.GetPrimAtPath("/Nodes/inner").SetActive(False)
+        assert color() == colors[""]
+        stage.RemovePrim("/Nodes/inner")
+        assert color() == colors[""]
+
+
 def test_what_is_told_of_instances(stage, device):
     """Of a prim that all of them have once, at the first that is there."""
     broken = stage.DefinePrim("/Parts/piece", "Xform")

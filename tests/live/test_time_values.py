@@ -84,15 +84,15 @@ def test_default_earliest_and_numbers(device):
     ball = UsdGeom.Sphere.Define(stage, "/World/ball")
     ball.GetRadiusAttr().Set(0.25)
     ball.GetRadiusAttr().Set(2.0, 4.0)
-    moving.sample(ball.AddTranslateOp().GetAttr(), (1, 0, 0), (2, 0, 0), (3, 0, 0))
+    cube = UsdGeom.Cube.Define(stage, "/World/cube")
+    moving.sample(cube.AddTranslateOp().GetAttr(), (1, 0, 0), (2, 0, 0), (3, 0, 0))
     default, earliest = Usd.TimeCode.Default(), Usd.TimeCode.EarliestTime()
     radius = {default: 0.25}
     with Scene(stage, device=device, time=earliest) as scene:
         for time in (default, 1.0, earliest, 5.0, default, 100.0, earliest, default, -100.0):
             check(scene, time)
-            place = world_from(scene, "/World/ball")[0]
-            assert place[:, 0].tolist() == [radius.get(time, 2.0), 0, 0]
-            assert np.array_equal(place[:, 3], usd_transform(stage, "/World/ball", Usd.TimeCode(time) if time == 1.0 else time)[:, 3])
+            assert world_from(scene, "/World/ball")[0, 0, 0] == radius.get(time, 2.0)
+            assert np.array_equal(world_from(scene, "/World/cube")[0], usd_transform(stage, "/World/cube", Usd.TimeCode(time)))
             assert scene.time == (None if isinstance(time, Usd.TimeCode) else time)
 
 
@@ -104,6 +104,37 @@ def test_before_a_time(device):
         for time, seen in ((5.0, 0), (Usd.TimeCode.PreTime(5.0), 1), (5.0, 0), (Usd.TimeCode.PreTime(9.0), 0), (9.0, 1)):
             scene.sync(time)
             assert scene.index.instance_count == seen, time
+
+
+def test_animation_that_comes_later(device):
+    """What moves is looked up once; animation that edits bring, on prims and in prototypes, and take away, is known from then on."""
+    stage = moving.new_stage(2)
+    moving.transform(stage)
+    asset = Sdf.Layer.CreateAnonymous("asset.usda")
+    asset.ImportFromString('#usda 1.0\ndef Xform "asset" {\n  def Sphere "ball" {\n    double radius.timeSamples = {1: 1, 9: 3}\n  }\n}\n')
+    with Scene(stage, device=device, time=1) as scene:
+        scene.sync(2)
+        late = UsdGeom.Sphere.Define(stage, "/World/late")  # comes with its animation
+        moving.sample(late.GetRadiusAttr(), 1.0, 2.0, 3.0)
+        moving.sample(UsdGeom.Cube.Get(stage, "/World/calm0").GetSizeAttr(), 1.0, 2.0, 3.0)  # was there, and did not move
+        for name in ("one", "two"):
+            prim = stage.DefinePrim(f"/World/{name}", "Xform")
+            prim.GetReferences().AddReference(asset.identifier, "/asset")
+            prim.SetInstanceable(True)
+        for time in (2, 5, 9):
+            check(scene, time)
+            radius = 1 + (time - 1) / 4
+            assert world_from(scene, "/World/late")[0, 0, 0] == pytest.approx(radius)
+            assert world_from(scene, "/World/calm0")[0, 0, 0] == pytest.approx(radius / 2)
+            assert world_from(scene, "/World/two/ball")[0, 0, 0] == pytest.approx(radius)
+        asset.SetTimeSample("/asset/ball.radius", 9.0, 5.0)
+        late.GetRadiusAttr().Clear()
+        stage.RemovePrim("/World/mover")
+        stage.RemovePrim("/World/one")
+        for time in (9, 5, 1):
+            done = check(scene, time)
+            assert world_from(scene, "/World/two/ball")[0, 0, 0] == pytest.approx(1 + (time - 1) / 2)
+        assert done.prims_read == 3  # calm0, and the instance with its ball
 
 
 def test_splines(device):
