@@ -221,9 +221,9 @@ class InstanceTable:
             self._arrays[name].write_rows(rows, items)
         self._single_sided.write_rows(rows, host["single_sided"][rows])
 
-    def write_ranks(self, index: RenderIndex, rows: np.ndarray) -> None:
+    def write_ids(self, index: RenderIndex, rows: np.ndarray) -> None:
         """Upload what is given out for ``rows`` (ascending), of which nothing else is new."""
-        for name in ("rank", "prim_id"):
+        for name in ("rank", "prim_id", "instance_id"):
             self._arrays[name].write_rows(rows, index.instances[name][rows])
 
     def are_carried(self, index: RenderIndex, rows: np.ndarray) -> bool:
