@@ -185,6 +185,12 @@ class InstanceTable:
         """Where the columns lie: other addresses, other structs."""
         return [growing.array.ptr for growing in (*self._arrays.values(), self._single_sided)]
 
+    def device_arrays(self) -> list[wp.array]:
+        """All that is held on the device."""
+        bounds = self._object_lower, self._object_upper, self._lower, self._upper
+        posed = [array for array in (self._posed_rows, self._body_from_object, self._body_offset) if array is not None]
+        return [growing.array for growing in (*self._arrays.values(), self._single_sided, *bounds)] + posed
+
     def write_mesh_bounds(self, meshes: MeshTable, rows: np.ndarray) -> None:
         """Object bounds of mesh ``rows`` (ascending)."""
         self._object_lower.write_rows(rows, meshes.lower[rows])

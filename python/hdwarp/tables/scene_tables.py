@@ -103,6 +103,11 @@ class SceneTables:
         """The trees over instances; a scene that draws nothing has none, and its worlds' roots are -1."""
         return self._tree.columns
 
+    @property
+    def device_bytes(self) -> int:
+        """Device memory of meshes, instances and their trees, room for growth included."""
+        return sum(array.capacity for table in (self.meshes, self.instances, self._tree) for array in table.device_arrays())
+
     def sync(self, index: RenderIndex) -> TableCounts:
         """Bring the device in step with the index: the rows that are dirty, and what depends on them."""
         self._index = index
