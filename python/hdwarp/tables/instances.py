@@ -211,7 +211,10 @@ class InstanceTable:
         linear, translation = self._transforms(host, meshes, origin, rows)
         inverse = np.zeros_like(linear)
         live = host["kind"][rows] >= 0
-        inverse[live] = np.linalg.inv(linear[live])
+        if live.all() and (linear == linear[0]).all():  # as instances that are only placed have it
+            inverse[:] = np.linalg.inv(linear[0])
+        else:
+            inverse[live] = np.linalg.inv(linear[live])
         values = {
             "object_from_world": inverse,
             "world_from_object": linear,
