@@ -42,7 +42,7 @@ class SyncCounts:
     materials_changed: int = 0
     bodies_changed: int = 0
     cameras_changed: int = 0
-    rows_uploaded: int = 0  # of instances, those of which nothing but the rank is new included
+    rows_uploaded: int = 0  # of instances, those of which nothing but ids is new included
     blas_built: int = 0
     blas_refitted: int = 0
     tlas_built: int = 0

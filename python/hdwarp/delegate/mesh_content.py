@@ -62,4 +62,5 @@ def same_bits(a: np.ndarray | None, b: np.ndarray | None) -> bool:
 
 
 def _sample(values: np.ndarray) -> bytes:
-    return values[:: max(1, len(values) // _SAMPLES)].tobytes()
+    step = len(values) // _SAMPLES
+    return values[::step].tobytes() if step > 1 else values.tobytes()

@@ -229,19 +229,19 @@ class RenderIndex:
             removed += self._drop(key)
         new, moved = [], []
         live = {key: gprim for key, gprim in gprims.items() if gprim is not None}
-        for key, gprim in live.items():  # runs whose length changed move: their old rows go
-            count = len(gprim.transforms)
+        counts = [len(gprim.transforms) for gprim in live.values()]
+        for key, count in zip(live, counts, strict=True):  # runs whose length changed move: their old rows go
             if key not in self.gprims:
                 new.append(key)
             elif self.gprim_rows.run(key)[1] != count:
                 self._drop_rows(*self.gprim_rows.run(key))
                 moved.append(key)
-            self.gprim_rows.insert(key, count)
+        starts = [self.gprim_rows.insert(key, count) for key, count in zip(live, counts, strict=True)]
         revalued = np.array([_has_other_values(self.gprims.get(key), gprim) for key, gprim in live.items()], bool)
         self.gprims.update(live)
         first = self._order.update(gone, new, moved, self.gprim_rows)
         self.instances.reserve(self.gprim_rows.allocator.size)
-        inserted, changed = self._write_instances(live, revalued) if live else (0, 0)
+        inserted, changed = self._write_instances(live, np.array(starts), np.array(counts), revalued) if live else (0, 0)
         if gone or new or moved:
             self._rank_instances(first)
         return inserted, removed, changed
@@ -267,24 +267,29 @@ class RenderIndex:
             self.tracker.mark("instances", rows[column[rows] != values], DirtyBits.IDS)
             column[rows] = values
 
-    def _write_instances(self, gprims: Mapping[GprimKey, Gprim], revalued: np.ndarray) -> tuple[int, int]:
+    def _write_instances(
+        self, gprims: Mapping[GprimKey, Gprim], starts: np.ndarray, counts: np.ndarray, revalued: np.ndarray
+    ) -> tuple[int, int]:
         """The instance columns of ``gprims`` but for the ranks, at once, compared with what the rows hold: (rows inserted, changed).
-        ``revalued`` (gprims,) bool: which have other constant primvars than before."""
-        runs = np.array([self.gprim_rows.run(key) for key in gprims], np.int64)
-        counts = runs[:, 1]
-        total = int(counts.sum())
-        rows = np.repeat(runs[:, 0] - (np.cumsum(counts) - counts), counts) + np.arange(total)
+        ``starts``, ``counts``: (gprims,) their runs; ``revalued`` (gprims,) bool: which have other constant primvars than before."""
+        ends, total = np.cumsum(counts), int(counts.sum())
+        rows = np.repeat(starts - (ends - counts), counts) + np.arange(total)
         records = list(gprims.values())
 
         def spread(values: list) -> np.ndarray:
             return np.repeat(np.array(values, np.int32), counts)
 
         subset_start, subset_rows = self._write_subsets(gprims)
-        ids = [g.instance_ids if g.instance_ids is not None else np.zeros(len(g.transforms), np.int32) for g in records]
-        shape = np.array([g.shape for g in records], np.float32)
+        shape, instance_id = np.zeros((len(records), 4), np.float32), np.zeros(total, np.int32)
+        for i, gprim in enumerate(records):
+            if gprim.mesh is None:
+                shape[i] = gprim.shape
+            if gprim.instance_ids is not None:
+                instance_id[ends[i] - counts[i] : ends[i]] = gprim.instance_ids
+        transforms = np.concatenate([g.transforms for g in records]) if len(records) > 1 else records[0].transforms
         new = {
-            "transform": (np.concatenate([g.transforms[:, :3, :] for g in records]), DirtyBits.TRANSFORM),
-            "kind": (spread([int(g.kind) for g in records]), DirtyBits.ALL),
+            "transform": (transforms[:, :3, :], DirtyBits.TRANSFORM),
+            "kind": (spread([g.kind for g in records]), DirtyBits.ALL),
             "mesh": (spread([self.mesh_rows.row(g.mesh) for g in records]), DirtyBits.TOPOLOGY | DirtyBits.TRANSFORM),
             "shape": (np.repeat(shape, counts, axis=0), DirtyBits.TOPOLOGY | DirtyBits.TRANSFORM),
             "material": (spread([self.material_rows.get(g.material, -1) for g in records]), DirtyBits.MATERIAL),
@@ -293,19 +298,22 @@ class RenderIndex:
             "body": (spread([self._body_row.get(g.body, -1) for g in records]), DirtyBits.TRANSFORM | DirtyBits.IDS),
             "world": (np.zeros(total, np.int32), DirtyBits.ALL),
             "single_sided": (spread([not g.double_sided for g in records]), DirtyBits.PARAMS),
-            "instance_id": (np.concatenate(ids).astype(np.int32), DirtyBits.IDS),
+            "instance_id": (instance_id, DirtyBits.IDS),
         }
-        fresh = self.instances["kind"][rows] < 0
+        at = slice(rows[0], rows[-1] + 1) if (np.diff(rows) == 1).all() else rows
+        fresh = self.instances["kind"][at] < 0
         touched = np.repeat(revalued, counts)
         self.tracker.mark("instances", rows[touched], DirtyBits.PRIMVAR)
         touched |= np.repeat(subset_rows, counts)
         self.tracker.mark("instances", rows[touched], DirtyBits.MATERIAL)
         for name, (values, bits) in new.items():
             column = self.instances[name]
-            differs = (column[rows] != values).reshape(total, -1).any(axis=1)
-            self.tracker.mark("instances", rows[differs], bits)
-            touched |= differs
-            column[rows] = values
+            differs = column[at] != values
+            if differs.any():
+                differs = differs.reshape(total, -1).any(axis=1)
+                self.tracker.mark("instances", rows[differs], bits)
+                touched |= differs
+                column[at] = values
         self.tracker.mark("instances", rows[fresh], DirtyBits.ALL)
         return int(fresh.sum()), int((touched & ~fresh).sum())
 

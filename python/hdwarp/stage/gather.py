@@ -33,6 +33,8 @@ def gather_sites(walk: Walk, scale: float, bodies: Container[str]) -> dict[str, 
 
 
 def _frames(walk: Walk, found: dict, what: str, scale: float) -> dict[str, np.ndarray]:
+    if not found:
+        return {}
     told = Diagnostics()
     poses = read_frames(found, what, scale, told)
     for item in told:
@@ -42,6 +44,8 @@ def _frames(walk: Walk, found: dict, what: str, scale: float) -> dict[str, np.nd
 
 
 def gather_cameras(walk: Walk, scale: float, bodies: Container[str]) -> dict[str, Camera]:
+    if not walk.cameras:
+        return {}
     from hdwarp.stage.cameras import read_camera
 
     cameras = {}

@@ -185,7 +185,7 @@ def place(data: InstancerData, slot: int, world: np.ndarray, outer: Instances | 
     rows = np.flatnonzero(data.prototype == slot)
     if not len(rows):
         return None
-    local = data.local[rows]
+    local = data.local if len(rows) == data.count else data.local[rows]
     instancer = Instancer(path, data.ids, None if outer is None else outer.instancer)
     values = {name: array[rows] for name, array in data.primvars.items()}
     if outer is None:

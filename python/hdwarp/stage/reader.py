@@ -292,28 +292,30 @@ class StageReader:
 
     def _put_records(self, walk: Walk, found: dict[str, dict]) -> None:
         contents, sources = _link(self._contents, walk.contents), _link(self._sources, walk.sources)
-        cages: Counter[str] = Counter()
+        cages: dict[str, int] = {}
         for item in walk.drawn:
-            if item.mesh is not None and item.mesh.built is not None and item.mesh.scheme != "none":
-                cages[item.owner] += 1
-        told = walk.diagnostics.by_owner
-        by_owner = self._found_by_owner
+            if item.mesh is not None and item.mesh.scheme != "none" and item.mesh.built is not None:
+                cages[item.owner] = cages.get(item.owner, 0) + 1
+        told, by_owner, none = walk.diagnostics.by_owner, self._found_by_owner, ()
         for owner in dict.fromkeys([*walk.types, *told, *by_owner, *contents, *sources]):
-            record = PrimRecord(
+            record = self._records[owner] = PrimRecord(
                 walk.types.get(owner, ""),
-                tuple(by_owner.get(owner, ())),
-                tuple(told.get(owner, ())),
-                tuple(contents.get(owner, ())),
-                tuple(sources.get(owner, ())),
-                cages[owner],
+                tuple(by_owner.get(owner, none)),
+                tuple(told.get(owner, none)),
+                tuple(contents.get(owner, none)),
+                tuple(sources.get(owner, none)),
+                cages.get(owner, 0),
             )
-            self._records[owner] = record
             if record.told:
                 self._told[owner] = record.told
-            self._count_types(record.types, 1)
-            self._cages += record.cages
+        self._type_counts.update(types for types in walk.types.values() if isinstance(types, str))
+        for types in walk.types.values():
+            if isinstance(types, dict):
+                self._count_types(types, 1)
+        self._cages += sum(cages.values())
         for gprim in found["gprims"].values():
-            self._count_uses(gprim, 1)
+            if gprim.material or gprim.subset_materials:
+                self._count_uses(gprim, 1)
         self._found_by_owner = {}
 
     def _count_types(self, types: str | dict[str, int], sign: int) -> None:

@@ -18,7 +18,9 @@ def columns_from_gf(matrices: list[Gf.Matrix4d]) -> np.ndarray:
 
 
 def in_metres(world_from_object: np.ndarray, metres_per_unit: float) -> np.ndarray:
-    """Scale the target side: object units stay as authored, world units become metres."""
+    """Scale the target side: object units stay as authored, world units become metres. The very array where both are the same."""
+    if metres_per_unit == 1.0:
+        return world_from_object
     scaled = world_from_object.copy()
     scaled[..., :3, :] *= metres_per_unit
     return scaled
@@ -27,22 +29,32 @@ def in_metres(world_from_object: np.ndarray, metres_per_unit: float) -> np.ndarr
 def usable(matrices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(finite, invertible) flags of ``(n, 4, 4)`` matrices. Invertible looks at the directions of the axes, not at their lengths,
     so tiny or very uneven scales pass and only collapsed ones fail."""
-    finite = np.isfinite(matrices).all(axis=(-2, -1))
-    linear = np.where(finite[..., None, None], matrices, 0.0)[..., :3, :3]
-    longest = np.abs(linear).max(axis=-2)  # lengths by way of the longest component: squares neither overflow nor vanish
+    finite = np.isfinite(matrices).reshape(*matrices.shape[:-2], 16).all(axis=-1)
+    linear = matrices[..., :3, :3] if finite.all() else np.where(finite[..., None, None], matrices, 0.0)[..., :3, :3]
+    longest = _longest(linear)  # lengths by way of the longest component: squares neither overflow nor vanish
     unit = linear / np.where(longest > 0.0, longest, 1.0)[..., None, :]
-    unit /= np.sqrt(np.maximum((unit * unit).sum(axis=-2), 1.0))[..., None, :]
+    x, y, z = unit[..., 0, :], unit[..., 1, :], unit[..., 2, :]
+    unit /= np.sqrt(np.maximum(x * x + y * y + z * z, 1.0))[..., None, :]
     volume = np.abs(np.einsum("...i,...i->...", unit[..., 0], np.cross(unit[..., 1], unit[..., 2])))
-    return finite, finite & (longest.min(axis=-1) > 0.0) & (volume > 1e-9)
+    shortest = np.minimum(np.minimum(longest[..., 0], longest[..., 1]), longest[..., 2])
+    return finite, finite & (shortest > 0.0) & (volume > 1e-9)
+
+
+def _longest(linear: np.ndarray) -> np.ndarray:
+    """(..., 3): the largest component of each column of (..., 3, 3), whatever its sign. A row at a time: short axes are slow to reduce."""
+    size = np.abs(linear)
+    return np.maximum(np.maximum(size[..., 0, :], size[..., 1, :]), size[..., 2, :])
 
 
 def in_range(world_from_object: np.ndarray, radius: float | np.ndarray) -> np.ndarray:
     """Which of these ``(n, 4, 4)`` matrices [m] place what reaches ``radius`` (one or ``(n,)``, its own units) neither too far off, nor
     too large or too small to be drawn. Those with NaN do not."""
-    longest = np.abs(world_from_object[..., :3, :3]).max(axis=-2)
-    size = longest.max(axis=-1) * radius
-    reach = size + np.abs(world_from_object[..., :3, 3]).max(axis=-1)
-    sound = (longest.min(axis=-1) >= SMALLEST) & (longest.max(axis=-1) <= LARGEST) & (reach <= LARGEST)
+    longest, place = _longest(world_from_object[..., :3, :3]), np.abs(world_from_object[..., :3, 3])
+    largest, far = (np.maximum(np.maximum(a[..., 0], a[..., 1]), a[..., 2]) for a in (longest, place))
+    smallest = np.minimum(np.minimum(longest[..., 0], longest[..., 1]), longest[..., 2])
+    size = largest * radius
+    reach = size + far
+    sound = (smallest >= SMALLEST) & (largest <= LARGEST) & (reach <= LARGEST)
     return sound & ((size >= SMALLEST) | (radius == 0.0))
 
 

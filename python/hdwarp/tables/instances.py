@@ -214,6 +214,12 @@ class InstanceTable:
         """Where the columns lie: other addresses, other structs."""
         return [growing.array.ptr for growing in (*self._arrays.values(), self._single_sided)]
 
+    def device_arrays(self) -> list[wp.array]:
+        """All that is held on the device."""
+        bounds = self._object_lower, self._object_upper, self._lower, self._upper
+        posed = [array for array in (self._posed_rows, self._body_from_object, self._body_offset) if array is not None]
+        return [growing.array for growing in (*self._arrays.values(), self._single_sided, *bounds)] + posed
+
     def write_mesh_bounds(self, meshes: MeshTable, rows: np.ndarray) -> None:
         """Object bounds of mesh ``rows`` (ascending)."""
         self._object_lower.write_rows(rows, meshes.lower[rows])
@@ -234,7 +240,10 @@ class InstanceTable:
         linear, translation = place(host, meshes, origin, rows)
         inverse = np.zeros_like(linear)
         live = host["kind"][rows] >= 0
-        inverse[live] = np.linalg.inv(linear[live])
+        if live.all() and (linear == linear[0]).all():  # as instances that are only placed have it
+            inverse[:] = np.linalg.inv(linear[0])
+        else:
+            inverse[live] = np.linalg.inv(linear[live])
         values = {
             "object_from_world": inverse,
             "world_from_object": linear,
@@ -250,9 +259,9 @@ class InstanceTable:
             self._arrays[name].write_rows(rows, items)
         self._single_sided.write_rows(rows, host["single_sided"][rows])
 
-    def write_ranks(self, index: RenderIndex, rows: np.ndarray) -> None:
+    def write_ids(self, index: RenderIndex, rows: np.ndarray) -> None:
         """Upload what is given out for ``rows`` (ascending), of which nothing else is new."""
-        for name in ("rank", "prim_id"):
+        for name in ("rank", "prim_id", "instance_id"):
             self._arrays[name].write_rows(rows, index.instances[name][rows])
 
     def are_carried(self, index: RenderIndex, rows: np.ndarray) -> bool:

@@ -78,6 +78,10 @@ class MeshTable:
         """Where the columns lie: other addresses, other structs."""
         return [growing.array.ptr for growing in self._arrays.values()]
 
+    def device_arrays(self) -> list[wp.array]:
+        """All that is held on the device but for what refits of moving points need."""
+        return [growing.array for growing in self._arrays.values()]
+
     @property
     def columns(self) -> MeshColumns:
         columns = MeshColumns()

@@ -29,7 +29,7 @@ _NEAR_ORIGIN = 8192.0  # metres: within this the world's frame is the stage's ow
 class TableCounts:
     """What one `SceneTables.sync` did."""
 
-    rows_uploaded: int = 0  # of instances, those of which nothing but the rank is new included
+    rows_uploaded: int = 0  # of instances, those of which nothing but ids is new included
     blas_built: int = 0
     blas_refitted: int = 0
     tlas_built: int = 0
@@ -107,6 +107,11 @@ class SceneTables:
         """The trees over instances; a scene that draws nothing has none, and its worlds' roots are -1."""
         return self._tree.columns
 
+    @property
+    def device_bytes(self) -> int:
+        """Device memory of meshes, instances and their trees, room for growth included."""
+        return sum(array.capacity for table in (self.meshes, self.instances, self._tree) for array in table.device_arrays())
+
     def sync(self, index: RenderIndex) -> TableCounts:
         """Bring the device in step with the index: the rows that are dirty, and what depends on them."""
         self._index = index
@@ -119,9 +124,11 @@ class SceneTables:
         renumbered = tracker.clean_but_for("instances", DirtyBits.IDS)
         if len(mesh_rows):
             self.instances.write_mesh_bounds(self.meshes, mesh_rows)
-            used = np.zeros(self.meshes.size + 1, bool)
+            used = np.zeros(self.meshes.size + 1, bool)  # the last for no mesh
             used[mesh_rows] = True
-            dirty = np.union1d(dirty, np.flatnonzero(used[index.instances["mesh"]]))
+            is_dirty = used[index.instances["mesh"]]
+            is_dirty[dirty] = True
+            dirty = np.flatnonzero(is_dirty)
         hidden_rows = self._cutouts.sync(index, dirty)
         origin = self._places.sync(index, self.meshes, dirty)
         moved = not np.array_equal(origin, self.worlds.origin[0])
@@ -136,7 +143,7 @@ class SceneTables:
         if bodies_dirty:
             self._bodies_from_world = self._sync_bodies(index, origin)
         self.instances.sync(index, self.meshes, origin, rows, self._cutouts.hidden)
-        self.instances.write_ranks(index, renumbered)
+        self.instances.write_ids(index, renumbered)
         self.instances.write_subsets(index, tracker.dirty_rows("subsets"))
         if bodies_dirty or self.instances.are_carried(index, rows):
             self.instances.sync_bodies(index, self.meshes, origin, self._bodies_from_world)

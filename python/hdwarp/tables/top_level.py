@@ -50,6 +50,11 @@ class TopLevelTree:
         """Where the columns lie: other addresses, other structs."""
         return [self._nodes.array.ptr, self._children.array.ptr]
 
+    def device_arrays(self) -> list[wp.array]:
+        """All that is held on the device."""
+        kept = [(tree.parent, tree.item_row, tree.item_parent) for tree in (self._main, self._young) if tree is not None]
+        return [self._nodes.array, self._children.array, *(array for arrays in kept for array in arrays)]
+
     @property
     def columns(self) -> TopLevel:
         columns = TopLevel()
