@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,7 @@ import warp as wp
 
 from hdwarp.aovs.registry import aov_spec, primvar_name
 from hdwarp.batch.shots import Shot, ShotVar, note_camera, plan_shot
+from hdwarp.delegate.render_index import authored_ids
 from hdwarp.delegate.render_settings import RenderSettings
 from hdwarp.errors import ArgumentError, Diagnostics, Error, NotSupported, StageError
 from hdwarp.frame import Frame
@@ -179,7 +181,7 @@ def _frame_without_planes(scene: Scene, shot: Shot, clear: dict[str, object], di
         body_paths=list(scene.index.body_paths),
         diagnostics=tuple(diagnostics),
         conversions={var.name: var.conversion for var in shot.vars if var.conversion.channels is not None},
-        decode_instance=scene.index.instance_ids,
+        decode_instance=functools.partial(authored_ids, scene.index.instancers()),
     )
     return frame, shot, row
 

@@ -193,6 +193,7 @@ class Scene:
 
     def prim_path(self, prim_id: int, world_id: int = 0) -> str | None:
         """Path of the prim a primId names; None for -1. ``world_id``: 0, or -1 for global geometry: the scene has one world."""
+        self.check_open()
         if int(world_id) not in (-1, 0):
             raise ArgumentError(f"world {world_id} does not exist: the scene has one world, number 0")
         return self.index.prim_path(int(prim_id))
@@ -224,16 +225,21 @@ class Scene:
         if self._pending is not None:
             reader.forget()
         code = self.time_code if time is None and self.time_code is not None else resolve_time(self.stage, time)
-        changes, visited = reader.update(self._listener.take(), code)
-        facts = StageFacts(reader.metres_per_unit, reader.up_axis, self.stage.GetTimeCodesPerSecond(), tuple(reader.light_paths))
-        told = (*self._opening, *reader.diagnostics()) if changes is not None else None
-        self._pending = Pending(changes, visited, code, reader.time_code, facts, told)
-        return self._pending
+        try:
+            changes, visited = reader.update(self._listener.take(), code)
+            facts = StageFacts(reader.metres_per_unit, reader.up_axis, self.stage.GetTimeCodesPerSecond(), tuple(reader.light_paths))
+            told = (*self._opening, *reader.diagnostics()) if changes is not None else None
+            self._pending = Pending(changes, visited, code, reader.time_code, facts, told)
+            return self._pending
+        except BaseException:  # an interrupt as well: nobody has what it read
+            self._pending = None
+            reader.forget()
+            raise
 
     def apply(self, pending: Pending, *, advance: bool = True) -> SyncCounts:
         """The half of `sync` that brings what was read last into the tables. Reads no stage; not while the scene is rendered."""
         reader = self.reader
-        if pending is not self._pending:
+        if pending is None or pending is not self._pending:
             raise Error("only what Scene.read gave last can be applied, once; call read() again")
         self._pending = None
         try:

@@ -17,9 +17,10 @@ class DirtyBits(IntFlag):
     PRIMVAR = 1 << 3
     VISIBILITY = 1 << 4  # the row came or went
     MATERIAL = 1 << 5
-    PARAMS = 1 << 6  # cameras and materials: any parameter
+    PARAMS = 1 << 6  # cameras and materials: any parameter but where a camera stands
     IDS = 1 << 7  # what is given out for the row (ranks)
-    ALL = (1 << 8) - 1
+    INSTANCER = 1 << 8  # which instance of its point instancer the row is
+    ALL = (1 << 9) - 1
 
 
 class ChangeTracker:

@@ -83,7 +83,9 @@ class RenderDelegate:
         image = image if isinstance(image, ImageSpec) else image_spec(image)
         views = [View(row, 0, image) for row in self.tables.cameras.select(cameras)]
         version = self.render_param.cameras_version
-        return ViewTable(views, scene_unit=scene_unit, radial=radial, device=self.device, cameras_version=version)
+        return ViewTable(
+            views, scene_unit=scene_unit, radial=radial, device=self.device, cameras_version=version, cameras=self.tables.cameras
+        )
 
     # -- planes -----------------------------------------------------------------------------------------------------------
 

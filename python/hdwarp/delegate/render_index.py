@@ -9,12 +9,26 @@ from dataclasses import dataclass
 import numpy as np
 
 from hdwarp.delegate.change_tracker import ChangeTracker, DirtyBits
+from hdwarp.delegate.checks import check_record
 from hdwarp.delegate.gprim_order import GprimOrder
 from hdwarp.delegate.mesh_rows import MeshRows
 from hdwarp.delegate.previous_rows import PreviousRows
 from hdwarp.delegate.rows import HostColumns, RowMap
 from hdwarp.errors import ArgumentError
-from hdwarp.stage.columns import Body, Camera, Gprim, GprimKey, Material, Site, StageChanges, StageColumns, gprim_keys
+from hdwarp.stage.columns import (
+    Body,
+    Camera,
+    Gprim,
+    GprimKey,
+    Instancer,
+    Material,
+    Site,
+    StageChanges,
+    StageColumns,
+    gprim_keys,
+)
+
+_RECORDS = (Gprim, Material, Body, Camera, Site)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +85,7 @@ class RenderIndex:
         self.instance_count = 0
         self._order = GprimOrder()
         self._body_row: dict[str, int] = {}
+        self._instancers: dict[int, Instancer] | None = None  # made when somebody asks
 
     # -- looking up -------------------------------------------------------------------------------------------------------
 
@@ -84,24 +99,28 @@ class RenderIndex:
         """primId -> authored path."""
         return self._order.paths
 
-    def prim_path(self, prim_id: int) -> str | None:
-        """Authored path of what ``primId`` names; None for -1 (a miss)."""
+    def prim_path(self, prim_id: int, instance_id: int | None = None) -> str | None:
+        """Authored path of what ``primId`` names; None for -1 (a miss). ``instance_id``: instances of a prim share its path; one that the
+        prim does not have is refused. Raises ArgumentError for ids that are not there."""
         if prim_id < 0:
             return None
         if prim_id >= len(self.prim_paths):
             raise ArgumentError(f"primId {prim_id} is out of range: the scene has {len(self.prim_paths)} prims")
+        if instance_id is not None:
+            self.instance_ids(prim_id, instance_id)
         return self.prim_paths[prim_id]
 
     def instance_ids(self, prim_id: int, instance_id: int) -> tuple[int, ...]:
-        """Authored ids of an instance, outermost instancer first; empty for what no point instancer draws."""
-        if prim_id < 0:
-            return ()
-        instancer, ids = self.gprims[self.gprim_order[prim_id]].instancer, []
-        while instancer is not None:
-            instance_id, index = divmod(instance_id, max(len(instancer.ids), 1)) if instancer.outer is not None else (0, instance_id)
-            ids.append(int(instancer.ids[index]))
-            instancer = instancer.outer
-        return tuple(reversed(ids))
+        """Authored ids of an instance, outermost instancer first; empty for what no point instancer draws. Raises ArgumentError for ids
+        that are not there."""
+        return authored_ids(self.instancers(), self.prim_path(prim_id) and prim_id, instance_id)
+
+    def instancers(self) -> Mapping[int, Instancer]:
+        """primId -> the point instancer that draws it, of those that one draws. Never written to: whoever keeps it keeps what is now."""
+        if self._instancers is None:
+            gprims, keys = self.gprims, self.gprim_order
+            self._instancers = {i: gprims[key].instancer for i, key in enumerate(keys) if key[1]}
+        return self._instancers
 
     def mesh_row(self, prim: str | int) -> int:
         """Mesh row of a prim by path or primId; -1 when it is no mesh of the scene."""
@@ -119,12 +138,22 @@ class RenderIndex:
     # -- Hydra's one by one -----------------------------------------------------------------------------------------------
 
     def insert(self, *items: Gprim | Material | Body | Camera | Site) -> IndexCounts:
-        """Insert prims, or replace those of the same path (gprims: of the same key)."""
-        changes = StageChanges(gprims=dict(gprim_keys(item for item in items if isinstance(item, Gprim))))
+        """Insert prims, or replace those of the same path (gprims: of the same key; one without instances is as good as removed).
+
+        Records are not to be written to afterwards: insert another one. Raises ArgumentError, and changes nothing, for what is no record
+        or has numbers that lead nowhere.
+        """
+        for item in items:
+            check_record(item, _RECORDS)
+        gprims = [item for item in items if isinstance(item, Gprim)]
+        changes = StageChanges(gprims=dict(gprim_keys(gprims)))
+        empty = {gprim.path for gprim in gprims if not len(gprim.transforms)}
+        changes.gprims.update(dict.fromkeys(key for key in self.gprims if key[0] in empty) if empty else {})
         tables = {Material: changes.materials, Body: changes.bodies, Camera: changes.cameras, Site: changes.sites}
         for item in items:
             if not isinstance(item, Gprim):
                 tables[type(item)][item.path] = item
+        self._add_users(changes)
         return self.apply(changes)
 
     def remove(self, path: str) -> IndexCounts:
@@ -137,12 +166,25 @@ class RenderIndex:
                 getattr(changes, table)[path] = None
         if not changes:
             raise ArgumentError(f"nothing to remove: <{path}> is not in the render index")
+        self._add_users(changes)
         return self.apply(changes)
+
+    def _add_users(self, changes: StageChanges) -> None:
+        """Gprims and cameras that name a material or a body which comes or goes are looked at again."""
+        names = {path for path, item in changes.materials.items() if (item is None) == (path in self.material_rows)}
+        names |= {path for path, item in changes.bodies.items() if (item is None) == (path in self.bodies)}
+        if not names:
+            return
+        for key, gprim in self.gprims.items():
+            if not names.isdisjoint((gprim.material, gprim.body, *gprim.subset_materials)):
+                changes.gprims.setdefault(key, gprim)
 
     # -- many changes at once ---------------------------------------------------------------------------------------------
 
     def sync(self, columns: StageColumns) -> IndexCounts:
-        """Make the rows those of ``columns``: what they do not hold is removed."""
+        """Make the rows those of ``columns``: what they do not hold is removed. Raises as `insert`."""
+        for item in (*columns.gprims, *columns.materials, *columns.bodies, *columns.cameras, *columns.sites):
+            check_record(item, _RECORDS)
         named = {name: {item.path: item for item in getattr(columns, name)} for name in ("materials", "bodies", "cameras", "sites")}
         return self.apply(StageChanges(complete=True, gprims=dict(gprim_keys(columns.gprims)), **named))
 
@@ -182,7 +224,7 @@ class RenderIndex:
             known = path in rows
             row = rows.insert(path)
             if not known or not _same_record(items[row], item):
-                self.tracker.mark(table, np.array([row]), DirtyBits.PARAMS if known else DirtyBits.ALL)
+                self.tracker.mark(table, np.array([row]), _record_bits(items[row], item) if known else DirtyBits.ALL)
                 changed += 1
             items[row] = item
         return changed
@@ -224,6 +266,8 @@ class RenderIndex:
 
     def _apply_gprims(self, gprims: dict[GprimKey, Gprim | None]) -> tuple[int, int, int]:
         removed = 0
+        if gprims:
+            self._instancers = None
         gone = [key for key, gprim in gprims.items() if gprim is None and key in self.gprims]
         for key in gone:
             removed += self._drop(key)
@@ -338,10 +382,30 @@ class RenderIndex:
         return starts, differs
 
 
+def authored_ids(instancers: Mapping[int, Instancer], prim_id: int | None, instance_id: int) -> tuple[int, ...]:
+    """See `RenderIndex.instance_ids`; ``instancers`` as `RenderIndex.instancers` gives them."""
+    instancer, ids = instancers.get(prim_id) if prim_id is not None else None, []
+    rest = instance_id
+    while instancer is not None:
+        rest, index = divmod(rest, max(len(instancer.ids), 1)) if instancer.outer is not None else (0, rest)
+        if not 0 <= index < len(instancer.ids):
+            raise ArgumentError(f"instanceId {instance_id} is out of range: <{instancer.path}> has {len(instancer.ids)} instances")
+        ids.append(int(instancer.ids[index]))
+        instancer = instancer.outer
+    return tuple(reversed(ids))
+
+
 def _has_other_values(before: Gprim | None, after: Gprim) -> bool:
     if before is None or (not before.constants and not after.constants and not before.instance_primvars and not after.instance_primvars):
         return False
     return not (_same_value(before.constants, after.constants) and _same_value(before.instance_primvars, after.instance_primvars))
+
+
+def _record_bits(a: object, b: object) -> DirtyBits:
+    """What differs between two records of one dataclass: where it stands, or what it is."""
+    names = {name for name in a.__dataclass_fields__ if not _same_value(getattr(a, name), getattr(b, name))}
+    placing = {name for name in names if name.startswith("world_from_") or name == "axes"}
+    return (DirtyBits.TRANSFORM if placing else DirtyBits.CLEAN) | (DirtyBits.PARAMS if names - placing else DirtyBits.CLEAN)
 
 
 def _same_record(a: object, b: object) -> bool:

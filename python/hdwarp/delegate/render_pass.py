@@ -106,10 +106,15 @@ class RenderPass:
         Raises ArgumentError for arrays of another shape, type or device, Error for buffers without memory and for views made before
         cameras came or went, NotSupported for planes that later versions have.
         """
+        self._converged = False  # until this call is through
+        if not isinstance(views, ViewTable):
+            raise ArgumentError(f"views is a {type(views).__name__}; expected what RenderDelegate.create_views gives")
         targets, values = bound_targets(aov_bindings, clear)
         if views.count == 0 or not targets:
             self._converged, self._made_with = True, self._circumstances()
             return
+        if views.cameras is not None and views.cameras is not self.param.tables.cameras:
+            raise ArgumentError("these views are of another delegate's cameras; make views of this one's with create_views")
         if views.cameras_version not in (None, self.param.cameras_version):
             raise Error("cameras were added to the scene or removed since these views were made; make them anew")
         check_inputs(
@@ -141,6 +146,7 @@ class RenderPass:
             )
 
         if progressive and (self.param.is_paused or self.param.is_stopped):
+            self._converged = plan.progress.count == plan.sample_count and self._made_with == self._circumstances()
             return
         for other in self._plans.values():
             if other is plan and progressive:
@@ -191,6 +197,7 @@ class RenderPass:
         param, progress = self.param, plan.progress
         picture = (
             param.scene_version,
+            param.tables.previous_version if plan.needs_previous else 0,
             param.restart_count,
             self.settings,
             what_is_seen(plan.record.views, param.tables, self._moved_rows()),
@@ -232,7 +239,7 @@ class RenderPass:
                 raise ArgumentError(f"{name} is bound to an array on {array.device}; the scene is on {self.param.device}")
             if not array.is_contiguous:
                 raise ArgumentError(f"{name} is bound to an array that is not contiguous")
-            if array.shape[:3] != shape and not (views.count == 1 and array.shape[:2] == shape[1:]):
+            if array.shape != shape and not (views.count == 1 and array.shape == shape[1:]):
                 raise ArgumentError(f"{name} is bound to an array of shape {array.shape}; the views need {shape} (view, H, W)")
 
     def _moved_rows(self) -> np.ndarray:

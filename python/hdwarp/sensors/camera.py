@@ -202,12 +202,9 @@ class SensorCamera:
         for name, value in {"world_indices": world_indices, "camera_rays": camera_rays}.items():
             if value is not None:
                 raise NotSupported(f"SensorCamera.update({name}=) is not supported yet")
-        if state is not None and not isinstance(state, State):
-            raise ArgumentError(f"state is a {type(state).__name__}; expected what scene.state() gives, or None for the stage's poses")
-        if previous is not None and not isinstance(previous, State):
-            raise ArgumentError(
-                f"previous is a {type(previous).__name__}; expected an earlier state, as scene.state() or its copy() gives it"
-            )
+        for name, given in (("state", state), ("previous", previous)):
+            if given is not None:
+                check_state(name, given)
         if not isinstance(out, Mapping):
             raise ArgumentError(f"out is a {type(out).__name__}; expected a dictionary of arrays as allocate() gives it")
         unknown = [name for name in (clear or {}) if name not in out]
@@ -256,8 +253,14 @@ class SensorCamera:
 
     def compute_view_transforms(self, state: State | None = None, out: wp.array | None = None) -> wp.array:
         """(view_count,) transformf: pose of each view in its world's frame, USD camera axes."""
-        state = state if state is not None else self.scene.state()
-        out = wp.empty(self.view_count, dtype=wp.transformf, device=self.scene.device) if out is None else out
+        scene = self.scene
+        scene.check_open()
+        if scene.cameras.version != self.views.cameras_version:
+            self._follow_cameras()
+        state = state if state is not None else scene.state()
+        check_state("state", state)
+        check_inputs(scene.tables, self.views, body_q=state.body_q, camera_transforms=out)
+        out = wp.empty(self.view_count, dtype=wp.transformf, device=scene.device) if out is None else out
         self.views.compute_transforms(self.scene.cameras.columns, state.body_q, camera_transforms=None, out=out)
         return out
 
@@ -266,6 +269,13 @@ class SensorCamera:
 
     def sync_camera_rays(self) -> None:
         """Nothing to do: ANALYTIC rays follow the camera columns at every update."""
+
+
+def check_state(name: str, state: object) -> None:
+    """Raise ArgumentError for what is no State, or one without poses."""
+    if not isinstance(state, State) or state.body_q is None:
+        what = "State without body_q" if isinstance(state, State) else type(state).__name__
+        raise ArgumentError(f"{name} is a {what}; expected what scene.state() or its copy() gives, or None for the stage's poses")
 
 
 def clip_array(clipping_range: tuple[float, float] | None, device: wp.Device) -> wp.array | None:

@@ -12,7 +12,18 @@ from hdwarp.stage.facts import Category, categorise
 from hdwarp.stage.path_map import PathMap
 
 # Properties that say nothing about arrays of geometry: those are kept.
-_PLACING = ("xformOp", "visibility", "purpose", "material:binding", "guideVisibility", "proxyVisibility", "renderVisibility", "extent")
+_PLACING = (
+    "xformOp",
+    "visibility",
+    "purpose",
+    "material:binding",
+    "guideVisibility",
+    "proxyVisibility",
+    "renderVisibility",
+    "doubleSided",
+    "extent",
+)
+_INERT = ("userProperties:", "ui:")  # but on cameras, which hand on every attribute
 # What a prim hands down, or what counts on any type of prim.
 _HANDED_DOWN = (*_PLACING[:-1], "primvars:", "skel:", "model:", "physics:rigidBodyEnabled", "collection:", METADATA)
 _POINTS = frozenset(("points", "extent", "velocities", "accelerations"))
@@ -41,6 +52,7 @@ class DirtyParts:
     roots: set[str] = field(default_factory=set)  # walk these subtrees anew
     geometry: set[str] = field(default_factory=set)  # forget the arrays of these subtrees
     prims: set[str] = field(default_factory=set)  # and of these very prims
+    constants: dict[str, set[str]] = field(default_factory=dict)  # meshes whose primvars of these names are constant now
     new_points: set[str] = field(default_factory=set)  # of these prims nothing but the points is new
     bindings: set[str] = field(default_factory=set)  # forget which materials are bound in these subtrees
     materials: bool = False  # read the materials again
@@ -116,14 +128,29 @@ def _add_changed(stage: Usd.Stage, prim: Usd.Prim, path: str, names: set[str], p
         parts.roots.add("/")
     if any(name.startswith("material:binding") for name in names):
         parts.bindings.update(_places(stage, path))
+    if category is not Category.CAMERA:
+        names = {name for name in names if not name.startswith(_INERT)}
+        if not names:
+            return
+    heavy = {name for name in names if not name.startswith(_PLACING)}
     if category in (Category.IMAGEABLE, Category.OTHER, Category.UNKNOWN, Category.LIGHT):
         if not any(name.startswith(_HANDED_DOWN) for name in names) and not _is_subset(prim):
             return
     elif names <= _POINTS and category is Category.MESH:
         parts.new_points.add(path)
-    elif not all(name.startswith(_PLACING) for name in names):
+    elif heavy and category is Category.MESH and all(_is_constant(prim, name) for name in heavy):
+        parts.constants[path] = {name.removesuffix(":indices").removeprefix("primvars:") for name in heavy}
+    elif heavy:
         parts.prims.add(path)
     _add_roots(stage, path, parts)
+
+
+def _is_constant(prim: Usd.Prim, name: str) -> bool:
+    """Whether a property is a primvar of one value, or a primvar that is gone: no array, unless it was one before."""
+    if not name.startswith("primvars:") or name.startswith(("primvars:normals", "primvars:skel:")):
+        return False
+    attribute = prim.GetAttribute(name.removesuffix(":indices"))
+    return not attribute or (attribute.GetMetadata("interpolation") or "constant") == "constant"
 
 
 def _may_lead_to_material(prim: Usd.Prim, name: str) -> bool:

@@ -42,6 +42,7 @@ class InstancerData:
     ids: np.ndarray  # (n,) int64
     targets: list[Sdf.Path]
     primvars: dict[str, np.ndarray]
+    through: frozenset[str]  # prims whose relationships lead to the targets
 
 
 def read_instancer(
@@ -142,7 +143,22 @@ def read_instancer(
         ids,
         targets,
         rate,
+        _prims_between(instancer.GetPrototypesRel()),
     )
+
+
+def _prims_between(relationship: Usd.Relationship) -> frozenset[str]:
+    """The prims whose relationships a relationship is forwarded through, there or not."""
+    found, todo, seen = set(), [relationship], set()
+    while todo:
+        for target in todo.pop().GetTargets():
+            if target.IsPropertyPath() and target not in seen:
+                seen.add(target)
+                found.add(str(target.GetPrimPath()))
+                further = relationship.GetStage().GetRelationshipAtPath(target)
+                if further:
+                    todo.append(further)
+    return frozenset(found)
 
 
 def _plain_transforms(arrays: dict, count: int) -> np.ndarray:

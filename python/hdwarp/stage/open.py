@@ -132,12 +132,16 @@ def default_time() -> Usd.TimeCode:
 def resolve_time(stage: Usd.Stage, time: float | Usd.TimeCode | None) -> Usd.TimeCode:
     """The time code ``time`` means. None: the stage's startTimeCode if authored, else every attribute's earliest sample."""
     if isinstance(time, Usd.TimeCode):
+        if not time.IsDefault() and not time.IsEarliestTime() and not math.isfinite(time.GetValue()):
+            raise ArgumentError(f"time is {time}; give a finite time code")
         return time
     if time is None:
         return Usd.TimeCode(stage.GetStartTimeCode()) if stage.HasAuthoredMetadata("startTimeCode") else Usd.TimeCode.EarliestTime()
     try:
+        if isinstance(time, str | bool):
+            raise TypeError
         number = float(time)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ArgumentError(f"time is {time!r}; give a time code (a number) or a Usd.TimeCode") from None
     if not math.isfinite(number):
         raise ArgumentError(f"time is {number}; give a finite time code")

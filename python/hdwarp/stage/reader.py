@@ -225,6 +225,10 @@ class StageReader:
             self._targets = _UNKNOWN
             for _, (material, _) in self._bindings.take(path):
                 _count(self._bound, material, -1)
+        for path, names in parts.constants.items():
+            entry = self._geometry.get(path)
+            if isinstance(entry, MeshEntry) and (entry.built is None or entry.diagnostics or not names.isdisjoint(entry.built.primvars)):
+                self._geometry.pop(path)
         for path in parts.new_points:
             entry = self._geometry.get(path)
             if isinstance(entry, MeshEntry):

@@ -325,6 +325,9 @@ def _walk_instancer(walk: Walk, facts: Facts, state: State, stack: list[tuple[Us
         data = read_instancer(facts.prim, facts.varying, reader.time, state.path, told)
         walk.geometry[own_path] = data, tuple(told), state.path
     data, told, told_at = walk.geometry[own_path]
+    if data is not None and data.through:  # what these lead to is looked up anew with every walk
+        walk.geometry.pop(own_path)
+        walk.sources += [(path, owner) for path in data.through]
     if told:
         walk.diagnostics.share(told, told_at, state.path, own_path)
     if data is None:

@@ -69,7 +69,7 @@ class SceneTables:
         self.materials = MaterialTable(self.device)
         self.cameras = CameraTable(self.device)
         self.bodies, self.worlds = BodyTable(), WorldTable()
-        self.version = self.layout_version = 0
+        self.version = self.layout_version = self.previous_version = 0
         self.is_posed = False  # `pose` has moved bodies since the last upload
         self.previous: PreviousPoses | None = None  # where things were a frame ago: `keep_previous`
         self._tree = TopLevelTree(self.device)
@@ -249,7 +249,7 @@ class SceneTables:
         if self._index.previous is None:
             self._index.previous, rows = PreviousRows(), None
         if self.previous.sync(self._index, self.meshes, self.cameras, self.worlds.origin[0], rows):
-            self.version += 1
+            self.previous_version += 1
 
     def pose_previous(self, body_q: wp.array | None, previous_body_q: wp.array | None) -> None:
         """Where bodies were: at ``previous_body_q``; None: where they are, by ``body_q``; that None too: where the stage had them.

@@ -212,11 +212,19 @@ class ViewTable:
     """The views of one sensor or render: their specs, device rows and places in the visibility record and the outputs."""
 
     def __init__(
-        self, views: Sequence[View], *, scene_unit: float, radial: bool, device: wp.Device, cameras_version: int | None = None
+        self,
+        views: Sequence[View],
+        *,
+        scene_unit: float,
+        radial: bool,
+        device: wp.Device,
+        cameras_version: int | None = None,
+        cameras: object = None,
     ) -> None:
-        """``scene_unit``: scene units per metre. All views have data windows of one size. ``cameras_version``: of the camera table whose
-        rows the views name, for who renders them to check; None: not checked."""
+        """``scene_unit``: scene units per metre. All views have data windows of one size. ``cameras``,
+        ``cameras_version``: the camera table whose rows the views name, for who renders them to check; None: not checked."""
         self.views = list(views)
+        self.cameras = cameras
         self.cameras_version = cameras_version
         self.device = device
         self.count = len(self.views)
