@@ -172,7 +172,7 @@ def test_what_later_versions_do_is_refused_by_name(stage):
     for options, word in (
         ({"truth": True}, "truth"),
         ({"complexity": "high"}, "complexity"),
-        ({"aovs": ["motion"]}, "motion"),
+        ({"aovs": ["semantic_segmentation"]}, "semantic_segmentation"),
         ({"settings": "x"}, "x"),
     ):
         with pytest.raises(hdwarp.Error, match=word):

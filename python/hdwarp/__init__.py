@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from hdwarp.frame import Frame
     from hdwarp.later import SensorManager, authored_worlds, replicate
     from hdwarp.rendering import render
-    from hdwarp.scene import Scene
+    from hdwarp.scene import Scene, SyncCounts
     from hdwarp.sensors.camera import RayMode, SensorCamera
 
 __version__ = "0.1.0"
@@ -43,6 +43,7 @@ _LAZY = {
     "Scene": "hdwarp.scene",
     "SensorCamera": "hdwarp.sensors.camera",
     "SensorManager": "hdwarp.later",
+    "SyncCounts": "hdwarp.scene",
     "author": "hdwarp.author",
     "authored_worlds": "hdwarp.later",
     "physics": "hdwarp.physics",
@@ -73,6 +74,7 @@ __all__ = [
     "SensorManager",
     "Severity",
     "StageError",
+    "SyncCounts",
     "__version__",
     "author",
     "authored_worlds",

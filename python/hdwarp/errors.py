@@ -54,6 +54,25 @@ class Diagnostic:
         return asdict(self)
 
 
+@dataclass(frozen=True, slots=True)
+class SharedDiagnostic(Diagnostic):
+    """Of something that native instances have in common: every one of them has it, the first tells it. ``source``: equal in all."""
+
+    source: str = ""
+
+
+def _without_common_end(*paths: str) -> list[str]:
+    parts = [path.split("/") for path in paths]
+    while all(parts) and len({names[-1] for names in parts}) == 1:
+        for names in parts:
+            names.pop()
+    return ["/".join(names) for names in parts]
+
+
+def _renamed(path: str, old: str, new: str) -> str:
+    return new + path[len(old) :] if path == old or path.startswith(f"{old}/") else path
+
+
 class Diagnostics:
     """The diagnostics of one scene or render, in the order found, each reported once."""
 
@@ -75,6 +94,17 @@ class Diagnostics:
     def extend(self, items: Iterator[Diagnostic] | list[Diagnostic] | tuple[Diagnostic, ...]) -> None:
         for item in items:
             self._items.setdefault(item)
+
+    def share(self, items: Iterable[Diagnostic], found_at: str, path: str, source: str) -> None:
+        """Tell at ``path`` what was ``found_at`` another instance of ``source``, or there itself."""
+        if path == source:
+            self.extend(list(items))
+            return
+        there, here, shared = _without_common_end(found_at, path, source)
+        for item in items:
+            key = f"{_renamed(item.path, there, shared)} {item.code} {item.message.replace(f'<{there}/', f'<{shared}/')}"
+            message = item.message.replace(f"<{there}/", f"<{here}/")
+            self.extend([SharedDiagnostic(_renamed(item.path, there, here), item.code, item.severity, message, key)])
 
     def clear(self) -> None:
         self._items.clear()

@@ -15,7 +15,7 @@ from hdwarp.delegate.render_settings import RenderSettings
 from hdwarp.errors import ArgumentError, Diagnostics, Error, NotSupported, StageError
 from hdwarp.frame import Frame
 from hdwarp.scene import DEFAULT_CAMERA, Scene, check_purposes
-from hdwarp.stage.open import open_stage, resolve_time
+from hdwarp.stage.open import frame_before, open_stage, resolve_time
 from hdwarp.tables.scene_tables import SceneTables
 from hdwarp.views import orthographic, pinhole
 from hdwarp.views.conform import shown_pixel_aspect
@@ -39,6 +39,7 @@ def render(
     truth: bool = False,
     strict: bool = False,
     clear: Mapping[str, object] | None = None,
+    previous: float | Usd.TimeCode | None = None,
 ) -> Frame:
     """Render one camera of a stage.
 
@@ -46,7 +47,8 @@ def render(
     ``time``: a time code; None: startTimeCode if authored, else the earliest. ``aovs``: planes by name; None: the product's vars, else
     ("color",). ``samples``: samples a pixel for colour, a square number; the other planes use the pixel's centre. ``purposes``: drawn
     purposes; None: the settings' includedPurposes. ``settings``: path of a RenderSettings prim, or RenderSettings(...).
-    ``clear``: AOV name -> value of pixels that see nothing.
+    ``clear``: AOV name -> value of pixels that see nothing. ``previous``: time code of the frame that `motion` is measured against; None:
+    one frame before ``time`` (nothing moves where that is no number); other planes do not depend on it.
 
     Raises StageError for what is no stage, camera or product (with ``strict`` for the first broken prim), ArgumentError for bad options,
     NotSupported for what later versions do.
@@ -66,12 +68,18 @@ def render(
         purposes=check_purposes(purposes) if purposes is not None else None,
         settings=settings_path,
         diagnostics=diagnostics,
-        time=resolve_time(stage, time),
+        time=(now := resolve_time(stage, time)),
     )
     if strict:
         diagnostics.raise_errors()
     read = {"purposes": shot.purposes, "material_purposes": shot.material_purposes, "complexity": complexity}
-    scene = Scene(stage, device=device, time=time, strict=strict, **read)
+    then = now
+    if "motion" in shot.aovs:
+        then = frame_before(stage, now) if previous is None else resolve_time(stage, previous)
+    scene = Scene(stage, device=device, time=then, strict=strict, **read)
+    if then != now:
+        keep_as_previous(scene, shot)
+        scene.sync(now)
     how = settings if isinstance(settings, RenderSettings) else None
     return render_shot(scene, shot, samples=samples, settings=how, clear=clear, diagnostics=diagnostics)
 
@@ -106,6 +114,13 @@ def render_shot(
     return frame
 
 
+def keep_as_previous(scene: Scene, shot: Shot) -> None:
+    """Have the scene remember, for `motion` of ``shot`` in the frame that the next sync begins, what a picture would show now."""
+    scene.keep_previous()
+    if not shot.camera:
+        scene.frame_default_camera(_shown_aspect(shot))
+
+
 def describe_shot(scene: Scene, shot: Shot) -> Frame:
     """The frame `render_shot` would give, without its planes: camera, K, pose, id tables. Nothing is traced."""
     return _frame_without_planes(scene, shot, {}, Diagnostics())[0]
@@ -113,13 +128,14 @@ def describe_shot(scene: Scene, shot: Shot) -> Frame:
 
 def _frame_without_planes(scene: Scene, shot: Shot, clear: dict[str, object], diagnostics: Diagnostics) -> tuple[Frame, Shot, int]:
     """(frame with empty ``arrays``, the shot less what cannot be rendered, the camera's row)."""
+    scene.check_open()
     image = shot.image
-    label = shot.camera or scene.frame_default_camera(image.image_width * image.pixel_aspect_ratio / image.image_height)
+    label = shot.camera or scene.frame_default_camera(_shown_aspect(shot))
     diagnostics.extend(scene.diagnostics)
     if label not in scene.cameras.label and not shot.named:  # nobody asked for this one: another will do, or a framed view
         diagnostics.warning(label, "default-camera", "the first camera cannot be rendered; using the next, or a framed default view")
         usable = [path for path in scene.cameras.label if path != DEFAULT_CAMERA]
-        label = usable[0] if usable else scene.frame_default_camera(image.image_width * image.pixel_aspect_ratio / image.image_height)
+        label = usable[0] if usable else scene.frame_default_camera(_shown_aspect(shot))
     if label not in scene.cameras.label:
         reasons = [item.message for item in scene.diagnostics if item.path == label]
         raise StageError(label, reasons[0] if reasons else "the camera cannot be rendered: it is not on the stage at this time")
@@ -143,7 +159,7 @@ def _frame_without_planes(scene: Scene, shot: Shot, clear: dict[str, object], di
         vars=[(var.name, var.aov, var.data_type) for var in shot.vars],
         camera="" if label == DEFAULT_CAMERA else label,
         product=shot.product,
-        stage=scene.stage.GetRootLayer().identifier,
+        stage=scene.identifier,
         time=scene.time,
         clipping_range=record.clipping_range,
         K=twin.intrinsics(record, image),
@@ -166,6 +182,10 @@ def _frame_without_planes(scene: Scene, shot: Shot, clear: dict[str, object], di
         decode_instance=scene.index.instance_ids,
     )
     return frame, shot, row
+
+
+def _shown_aspect(shot: Shot) -> float:
+    return shot.image.image_width * shot.image.pixel_aspect_ratio / shot.image.image_height
 
 
 def _without_missing_primvars(shot: Shot, tables: SceneTables, diagnostics: Diagnostics) -> Shot:

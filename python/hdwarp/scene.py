@@ -11,11 +11,11 @@ import numpy as np
 import warp as wp
 
 from hdwarp.delegate.render_delegate import RenderDelegate
-from hdwarp.errors import ArgumentError, Diagnostics, Error, NotSupported, raise_errors
+from hdwarp.errors import ArgumentError, Diagnostic, Diagnostics, Error, NotSupported, raise_errors
 from hdwarp.garbage import no_collecting
 from hdwarp.launch import find_device
 from hdwarp.stage.changes import ChangeListener
-from hdwarp.stage.columns import Site
+from hdwarp.stage.columns import Site, StageChanges, StageColumns
 from hdwarp.stage.open import open_stage, resolve_time
 from hdwarp.stage.reader import StageReader
 from hdwarp.stage.spec import PURPOSES
@@ -47,6 +47,28 @@ class SyncCounts:
     blas_refitted: int = 0
     tlas_built: int = 0
     tlas_refitted: int = 0  # rows whose boxes were written anew, from leaf to root
+
+
+@dataclass(frozen=True, slots=True)
+class StageFacts:
+    """What is said of a stage as a whole."""
+
+    metres_per_unit: float
+    up_axis: str
+    time_codes_per_second: float
+    light_paths: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """What `Scene.read` found, for `Scene.apply`."""
+
+    changes: StageChanges | None  # None: nothing had to be read
+    prims_read: int
+    time_code: Usd.TimeCode
+    time: float | None
+    facts: StageFacts
+    told: tuple[Diagnostic, ...] | None
 
 
 class PathTable:
@@ -96,8 +118,10 @@ class Scene:
             raise NotSupported("Scene(worlds=): replicated and authored worlds are not supported yet; leave it out for one world")
         self.device = find_device(device)
         self.diagnostics = Diagnostics()
-        self._opening = Diagnostics()
-        self.stage: Usd.Stage | None = open_stage(stage_or_path, mask=mask, diagnostics=self._opening)
+        opening = Diagnostics()
+        self.stage: Usd.Stage | None = open_stage(stage_or_path, mask=mask, diagnostics=opening)
+        self._opening = [item for item in opening if item.code != "composition"]  # those are mended on the stage; the reader tells them
+        self.identifier: str = self.stage.GetRootLayer().identifier
         self.complexity, self.strict = complexity, strict
         self.purposes = check_purposes(purposes)
         self._make_delegate()
@@ -107,6 +131,9 @@ class Scene:
         self._listener = ChangeListener(self.stage)
         self.time: float | None = None  # time code read at; None for the default time, or the earliest where no start is authored
         self.time_code: Usd.TimeCode | None = None  # as asked for, the earliest time included
+        self.previous_time_code: Usd.TimeCode | None = None  # what `time_code` was before the last `sync`
+        self._pending: Pending | None = None  # read and not applied yet
+        self._facts = StageFacts(1.0, "Y", 24.0, ())
         self.sync(time)
 
     # -- tables -----------------------------------------------------------------------------------------------------------
@@ -133,24 +160,30 @@ class Scene:
 
     @property
     def lights(self) -> PathTable:
-        return PathTable(self.reader.light_paths)
+        self.check_open()
+        return PathTable(self._facts.light_paths)
 
     @property
     def sites(self) -> SiteTable:
-        sites = self.reader.sites
-        return SiteTable([sites[path] for path in sorted(sites)], self.index.body_row)
+        self.check_open()
+        return SiteTable(sorted(self.index.sites.values(), key=lambda site: site.path), self.index.body_row)
 
     @property
     def reader(self) -> StageReader:
-        """What was read of the stage. Raises Error after `close`."""
+        """What was read of the stage."""
+        self.check_open()
+        return self._reader
+
+    def check_open(self) -> None:
+        """Raise Error after `close`."""
         if self._reader is None:
             raise Error("the scene is closed; open a new Scene")
-        return self._reader
 
     @property
     def metres_per_unit(self) -> float:
         """metersPerUnit of the stage."""
-        return self.reader.metres_per_unit
+        self.check_open()
+        return self._facts.metres_per_unit
 
     def __repr__(self) -> str:
         if self.stage is None:
@@ -166,57 +199,101 @@ class Scene:
 
     # -- following the stage ----------------------------------------------------------------------------------------------
 
-    def sync(self, time: float | Usd.TimeCode | None = None) -> SyncCounts:
+    def sync(self, time: float | Usd.TimeCode | None = None, *, advance: bool = True) -> SyncCounts:
         """Apply the stage as it is now, at ``time`` (None: the time it is at). Only what edits and time have changed since the last call
-        is read and uploaded; returns what was done.
+        is read and uploaded; returns what was done. Edits may come from any thread, also while something renders: they wait for this call.
 
-        Raises Error when the scene is closed or its stage has expired, StageError with ``strict`` for an error found on the stage: the
-        scene then stays as it was, and the next call reads the whole stage.
+        Usd tells nobody, and so this follows nothing, of edits inside the layers of value clips, be it by reloading them (values are read
+        anew where time moves, or where the prim itself is edited), of files that change on disk before their layers are reloaded, and of
+        what a material binding leads to that is no Material. `close` the scene and open another to have all read again.
+
+        Each call is a frame: `motion` is measured against the scene as the call before left it, see `keep_previous`. ``advance=False``:
+        the call is part of the last frame, and what that is measured against stays.
+
+        Raises Error when the scene is closed or its stage has expired, StageError with ``strict`` for an error found on the stage.
+        Whatever reading raises, the scene stays as it was; after any failure the next call reads the whole stage.
         """
-        reader = self.reader
+        return self.apply(self.read(time), advance=advance)
+
+    def read(self, time: float | Usd.TimeCode | None = None) -> Pending:
+        """The half of `sync` that reads the stage. It touches no index and no table, so it may run on another thread while this scene is
+        rendered, as long as nothing else reads or edits the stage. What is read and not applied before the next call is read again."""
+        reader = self.reader  # raises when closed
         if not self.stage or not self.stage.GetPseudoRoot():
             raise Error("the scene's Usd.Stage has expired; keep a reference to it, or open a new Scene")
+        if self._pending is not None:
+            reader.forget()
         code = self.time_code if time is None and self.time_code is not None else resolve_time(self.stage, time)
-        with no_collecting():
-            return self._sync(reader, code)
-
-    def _sync(self, reader: StageReader, code: Usd.TimeCode) -> SyncCounts:
         changes, visited = reader.update(self._listener.take(), code)
-        if changes is None:
-            self.time, self.time_code = reader.time_code, code
-            return SyncCounts()
-        told = [*self._opening, *reader.diagnostics()]
-        if self.strict:
-            try:
-                raise_errors(told)
-            except Error:
-                reader.forget()
-                raise
-        self.time, self.time_code = reader.time_code, code
-        self.diagnostics.clear()
-        self.diagnostics.extend(told)
-        if changes.complete and DEFAULT_CAMERA in self.index.camera_rows:
-            changes.cameras[DEFAULT_CAMERA] = self.index.cameras[self.index.camera_rows[DEFAULT_CAMERA]]
-        found = self.index.apply(changes)
-        return SyncCounts(prims_read=visited, **asdict(found), **asdict(self.delegate.commit_resources(self.index)))
+        facts = StageFacts(reader.metres_per_unit, reader.up_axis, self.stage.GetTimeCodesPerSecond(), tuple(reader.light_paths))
+        told = (*self._opening, *reader.diagnostics()) if changes is not None else None
+        self._pending = Pending(changes, visited, code, reader.time_code, facts, told)
+        return self._pending
+
+    def apply(self, pending: Pending, *, advance: bool = True) -> SyncCounts:
+        """The half of `sync` that brings what was read last into the tables. Reads no stage; not while the scene is rendered."""
+        reader = self.reader
+        if pending is not self._pending:
+            raise Error("only what Scene.read gave last can be applied, once; call read() again")
+        self._pending = None
+        try:
+            if self.strict and pending.told is not None:
+                raise_errors(pending.told)
+            with no_collecting():
+                return self._apply(pending, advance)
+        except BaseException:
+            reader.forget()
+            raise
+
+    def _apply(self, pending: Pending, advance: bool) -> SyncCounts:
+        changes, counts = pending.changes, SyncCounts()
+        if advance and self.index.previous is not None:
+            self.index.previous.advance()
+        if changes is not None:
+            if changes.complete and DEFAULT_CAMERA in self.index.camera_rows:
+                changes.cameras[DEFAULT_CAMERA] = self.index.cameras[self.index.camera_rows[DEFAULT_CAMERA]]
+            found = self.index.apply(changes)
+            counts = SyncCounts(prims_read=pending.prims_read, **asdict(found), **asdict(self.delegate.commit_resources(self.index)))
+            self.diagnostics.clear()
+            self.diagnostics.extend(pending.told)
+        else:
+            self.delegate.commit_resources(self.index)  # nothing to do, unless the frame before differed: now nothing does
+        if advance:
+            self.previous_time_code = self.time_code
+        self.time, self.time_code, self._facts = pending.time, pending.time_code, pending.facts
+        return counts
+
+    def keep_previous(self) -> None:
+        """From now on each `sync` remembers what it changes, for `motion`: places, points of deforming meshes, cameras and their lenses.
+        Done by itself where a sensor allocates `motion`, or something renders it; call it earlier for motion from the next `sync` on.
+
+        After a `sync` that changes nothing, nothing has moved. What was not there before has no previous place: it moves with the
+        camera alone, as does what changed its kind of geometry; a mesh whose triangles changed moves with its transform. Instances of
+        point instancers are the same if their authored ids are.
+        """
+        self.tables.keep_previous()
 
     def frame_default_camera(self, image_aspect: float) -> str:
         """Add (or reframe) a camera that sees everything drawn, for an image of ``image_aspect``; its label."""
         from hdwarp.stage.framing import default_camera
 
-        camera = default_camera(self.reader.columns(), image_aspect)
+        self.check_open()
+        gprims = [self.index.gprims[key] for key in self.index.gprim_order]
+        drawn = StageColumns(self._facts.metres_per_unit, self._facts.up_axis, self.time, self._facts.time_codes_per_second, gprims)
+        camera = default_camera(drawn, image_aspect)
         self.index.insert(replace(camera, path=DEFAULT_CAMERA))
         self.delegate.commit_resources(self.index)
         return DEFAULT_CAMERA
 
     def state(self) -> State:
         """The bodies at the stage's pose. Arrays of its own: write them, and hand the state to a sensor's ``update``."""
+        self.check_open()
         pose = self.tables.bodies.pose
         body_q = wp.array(pose, dtype=wp.transformf, device=self.device) if len(pose) else wp.zeros(0, wp.transformf, device=self.device)
         return State(body_q, wp.zeros(len(pose), dtype=wp.spatial_vectorf, device=self.device), self._seconds())
 
     def _seconds(self) -> float:
-        rate = self.stage.GetTimeCodesPerSecond()
+        rate = self._facts.time_codes_per_second
         return 0.0 if self.time is None or not rate else self.time / rate
 
     def set_points(self, path: str, array: object) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import warp as wp
 
-from hdwarp.aovs import ids, interpolation, pixel_runs, resolve_kernels
+from hdwarp.aovs import ids, interpolation, motion, pixel_runs, resolve_kernels
 from hdwarp.aovs.registry import AOVS, aov_spec
 from hdwarp.aovs.resolve import ColourSamples, ResolvePlan, primvars_needed, resolve
 from hdwarp.errors import ArgumentError, NotSupported
@@ -132,8 +132,8 @@ def test_arguments_that_do_not_fit(tools, device):
         attempt({name: wp.zeros(size + i, dtype=wp.float32, device=device) for i, name in enumerate(("depth", "cameraDepth"))})
     with pytest.raises(ArgumentError, match="no AOV is named 'deepth'"):
         attempt({"deepth": wp.zeros(size, dtype=wp.float32, device=device)})
-    with pytest.raises(NotSupported, match="motion"):
-        attempt({"motion": wp.zeros(size, dtype=wp.vec2f, device=device)})
+    with pytest.raises(NotSupported, match="semantic_segmentation"):
+        attempt({"semantic_segmentation": wp.zeros(size, dtype=wp.int32, device=device)})
     with pytest.raises(ArgumentError, match="primvars:st"):
         attempt({"primvars:st": wp.zeros(size, dtype=wp.vec2f, device=device)})
     with pytest.raises(ArgumentError, match="clear values for color"):
@@ -211,6 +211,7 @@ def test_one_pixel_a_thread_gives_the_same_bits(tools, monkeypatch):
         ids.ids_kernel,
         interpolation.primvar_kernel,
         interpolation.normals_kernel,
+        motion.motion_kernel,
         headlight.colour_kernel,
         headlight.samples_kernel,
     ],

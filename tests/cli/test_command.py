@@ -142,7 +142,7 @@ def test_one_broken_product_does_not_stop_the_others(products, tmp_path, capsys)
         (["render", "{stage}", "--camera", "/nothing", "-o", "{tmp}/a.png"], 1, "/camera"),
         (["render", "{stage}", "--product", "/camera", "-o", "{tmp}/a.png"], 1, "expected a RenderProduct"),
         (["render", "{stage}", "--aov", "colour", "-o", "{tmp}/a.png"], 2, "color"),
-        (["render", "{stage}", "--aov", "motion", "-o", "{tmp}/a.png"], 1, "motion"),
+        (["render", "{stage}", "--aov", "semantic_segmentation", "-o", "{tmp}/a.png"], 1, "labels"),
         (["render", "{stage}", "--resolution", "0x5", "-o", "{tmp}/a.png"], 2, "(0, 5)"),
         (["render", "{stage}", "--resolution", "1000000x1000000", "-o", "{tmp}/a.png"], 2, "1000000"),
         (["render", "{stage}", "--samples", "8", "-o", "{tmp}/a.png"], 2, "use 4 or 9"),

@@ -9,13 +9,14 @@ import pytest
 from hdwarp.cli.interrupts import Interrupts
 
 
-def test_the_first_signal_asks_and_the_second_insists(capsys):
-    before = signal.getsignal(signal.SIGINT)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_first_signal_asks_and_the_second_insists(number, capsys):
+    before = signal.getsignal(number)
     with Interrupts() as interrupts:
         assert not interrupts()
-        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(number)
         assert interrupts()
         with pytest.raises(KeyboardInterrupt):
-            signal.raise_signal(signal.SIGINT)
-    assert signal.getsignal(signal.SIGINT) is before
-    assert "again gives up" in capsys.readouterr().err
+            signal.raise_signal(number)
+    assert signal.getsignal(number) is before
+    assert "gives up" in capsys.readouterr().err

@@ -123,8 +123,8 @@ def test_descriptors_are_those_of_the_registry(world):
         assert delegate.default_aov_descriptor(name).dtype is AOVS[name].dtype
     with pytest.raises(ArgumentError, match="did you mean"):
         delegate.default_aov_descriptor("colour")
-    with pytest.raises(NotSupported, match="previous poses"):
-        delegate.default_aov_descriptor("motion")
+    with pytest.raises(NotSupported, match="labels"):
+        delegate.default_aov_descriptor("semantic_segmentation")
     with pytest.raises(ArgumentError, match="primvar 'st'"):
         delegate.default_aov_descriptor("primvars:st")
     with pytest.raises(ArgumentError, match="primvar 'st'"):

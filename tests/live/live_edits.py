@@ -6,173 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics, UsdShade
-
-_MESH = """
-    int[] faceVertexCounts = [4, 4, 3]
-    int[] faceVertexIndices = [0, 1, 2, 3, 1, 4, 5, 2, 3, 2, 6]
-    point3f[] points = [(-1, -1, 0), (0, -1, 0.3), (0, 0, 0.2), (-1, 0, 0), (1, -1, 0), (1, 0, 0.1), (-0.5, 1, 0)]
-"""
-
-_ASSET = f"""#usda 1.0
-(
-    defaultPrim = "Asset"
-)
-def Xform "Asset" (
-    variants = {{ string look = "a" }}
-    prepend variantSets = "look"
-) {{
-    def Scope "Looks" {{
-        def Material "paint" {{
-            token outputs:surface.connect = <shader.outputs:surface>
-            def Shader "shader" {{
-                uniform token info:id = "UsdPreviewSurface"
-                color3f inputs:diffuseColor = (0.2, 0.7, 0.3)
-                token outputs:surface
-            }}
-        }}
-    }}
-    def Mesh "body" (prepend apiSchemas = ["MaterialBindingAPI"]) {{
-        {_MESH}
-        rel material:binding = </Asset/Looks/paint>
-    }}
-    def Xform "top" {{
-        double3 xformOp:translate = (0, 1.2, 0)
-        uniform token[] xformOpOrder = ["xformOp:translate"]
-        def Sphere "knob" {{ double radius = 0.4 }}
-    }}
-    variantSet "look" = {{
-        "a" {{ over "top" {{ over "knob" {{ double radius = 0.3 }} }} }}
-        "b" {{ over "top" {{ def Cube "extra" {{ double size = 0.9 }} }} }}
-    }}
-}}
-"""
-
-_SUBLAYER = """#usda 1.0
-over "World" {
-    over "ball" { color3f[] primvars:displayColor = [(0.9, 0.1, 0.1)] }
-    def Cone "muted" {
-        double3 xformOp:translate = (-3, 2, 1)
-        uniform token[] xformOpOrder = ["xformOp:translate"]
-    }
-}
-"""
-
-_ROOT = f"""#usda 1.0
-(
-    defaultPrim = "World"
-    metersPerUnit = 1
-    startTimeCode = 1
-    endTimeCode = 10
-    subLayers = [@SUBLAYER@]
-)
-def Scope "Looks" {{
-    def Material "red" {{
-        token outputs:surface.connect = <shader.outputs:surface>
-        def Shader "shader" {{
-            uniform token info:id = "UsdPreviewSurface"
-            color3f inputs:diffuseColor = (0.8, 0.1, 0.1)
-            token outputs:surface
-        }}
-    }}
-    def Material "cut" {{
-        token outputs:surface.connect = <shader.outputs:surface>
-        def Shader "shader" {{
-            uniform token info:id = "UsdPreviewSurface"
-            float inputs:opacity = 0.2
-            float inputs:opacityThreshold = 0.1
-            token outputs:surface
-        }}
-    }}
-}}
-def Xform "World" {{
-    def Sphere "ball" (prepend apiSchemas = ["MaterialBindingAPI"]) {{
-        double radius = 0.8
-        double3 xformOp:translate = (2, 0, 0)
-        double3 xformOp:translate.timeSamples = {{ 1: (2, 0, 0), 5: (2, 2, 0), 10: (0, 2, 1) }}
-        uniform token[] xformOpOrder = ["xformOp:translate"]
-    }}
-    def Xform "group" (prepend apiSchemas = ["MaterialBindingAPI"]) {{
-        color3f[] primvars:displayColor = [(0.3, 0.5, 0.9)]
-        rel material:binding = </Looks/red>
-        double3 xformOp:translate = (-2, 0, 0)
-        uniform token[] xformOpOrder = ["xformOp:translate"]
-        def Mesh "sheet" {{
-            {_MESH}
-            point3f[] points.timeSamples = {{
-                1: [(-1, -1, 0), (0, -1, 0.3), (0, 0, 0.2), (-1, 0, 0), (1, -1, 0), (1, 0, 0.1), (-0.5, 1, 0)],
-                10: [(-1, -1, 1), (0, -1, 0.3), (0, 0, 0.9), (-1, 0, 0), (1, -1, 0), (1, 0.5, 0.1), (-0.5, 2, 0)],
-            }}
-            def GeomSubset "part" (prepend apiSchemas = ["MaterialBindingAPI"]) {{
-                uniform token elementType = "face"
-                uniform token familyName = "materialBind"
-                int[] indices = [1]
-                rel material:binding = </Looks/cut>
-            }}
-        }}
-        def Mesh "fan" {{
-            int[] faceVertexCounts = [3, 3]
-            int[] faceVertexIndices = [0, 1, 2, 0, 2, 3]
-            point3f[] points = [(0, 0, 1), (1, 0, 1), (1, 1, 1.4), (0, 1, 1)]
-            uniform token subdivisionScheme = "none"
-            float[] primvars:heat = [1, 2, 3, 4] (interpolation = "vertex")
-        }}
-        def Xform "robot" (prepend apiSchemas = ["PhysicsRigidBodyAPI"]) {{
-            double3 xformOp:translate = (0, -2, 0)
-            uniform token[] xformOpOrder = ["xformOp:translate"]
-            def Capsule "limb" {{}}
-            def Camera "eye" {{ float2 clippingRange = (0.1, 100) }}
-        }}
-    }}
-    def Xform "one" (
-        instanceable = true
-        prepend references = @ASSET@
-    ) {{
-        double3 xformOp:translate = (0, 2.5, 0)
-        uniform token[] xformOpOrder = ["xformOp:translate"]
-    }}
-    def Xform "two" (
-        instanceable = true
-        prepend references = @ASSET@
-    ) {{
-        double3 xformOp:translate = (3, 2.5, -1)
-        uniform token[] xformOpOrder = ["xformOp:translate"]
-    }}
-    def Xform "loaded" (
-        prepend payload = @ASSET@
-    ) {{
-        double3 xformOp:translate = (-3, -2.5, 0)
-        uniform token[] xformOpOrder = ["xformOp:translate"]
-    }}
-    def PointInstancer "scatter" {{
-        int[] protoIndices = [0, 1, 0, 1]
-        point3f[] positions = [(-4, 0, -2), (-3, 1, -2), (4, 0, -2), (4, 2, -2)]
-        point3f[] positions.timeSamples = {{
-            1: [(-4, 0, -2), (-3, 1, -2), (4, 0, -2), (4, 2, -2)],
-            8: [(-4, 0, -2), (-3, -1, -2), (4, 1, -2), (5, 2, -2)],
-        }}
-        rel prototypes = [</World/scatter/inner/box>, </Protos/gem>]
-        def Scope "inner" {{ def Cube "box" {{ double size = 0.8 }} }}
-    }}
-}}
-def Scope "Protos" {{
-    token visibility = "inherited"
-    def Xform "gem" {{
-        def Sphere "s" {{ double radius = 0.35 }}
-        def Cylinder "c" {{ double height = 1.5; double radius = 0.1 }}
-    }}
-}}
-def Camera "cam" {{
-    double3 xformOp:translate = (0, 0, 14)
-    uniform token[] xformOpOrder = ["xformOp:translate"]
-    float focalLength = 30
-    float2 clippingRange = (0.1, 1000)
-}}
-"""
-
-
-def _lines(text: str) -> str:
-    """USD wants a new line after braces and statements."""
-    return text.replace("{ ", "{\n").replace(" }", "\n}").replace("; ", "\n")
+from tests.live.live_text import ASSET, ROOT, SUBLAYER, lines
 
 
 class LiveStage:
@@ -181,10 +15,10 @@ class LiveStage:
     def __init__(self, seed: int) -> None:
         self.rng = np.random.default_rng(seed)
         self.asset, self.sublayer, self.root = (Sdf.Layer.CreateAnonymous(f"{name}.usda") for name in ("asset", "sublayer", "root"))
-        self.asset.ImportFromString(_lines(_ASSET))
-        self.sublayer.ImportFromString(_lines(_SUBLAYER))
-        text = _ROOT.replace("@SUBLAYER@", f"@{self.sublayer.identifier}@").replace("@ASSET@", f"@{self.asset.identifier}@")
-        self.root.ImportFromString(_lines(text))
+        self.asset.ImportFromString(lines(ASSET))
+        self.sublayer.ImportFromString(lines(SUBLAYER))
+        text = ROOT.replace("@SUBLAYER@", f"@{self.sublayer.identifier}@").replace("@ASSET@", f"@{self.asset.identifier}@")
+        self.root.ImportFromString(lines(text))
         self.stage = Usd.Stage.Open(self.root)
         self.time = 1.0
         self._made = 0

@@ -6,7 +6,7 @@ import pytest
 import warp as wp
 
 from hdwarp.shade import cutout
-from hdwarp.tables import bvh_kernels
+from hdwarp.tables import bvh_kernels, refit_kernels
 from hdwarp.trace import SceneKinds, trace_kernel
 
 
@@ -22,6 +22,7 @@ def test_cutout_marks_compile_to_ptx(tmp_path):
     assert "mark_cutouts" in path.read_text()
 
 
-def test_tree_kernels_compile_to_ptx(tmp_path):
-    (path,) = wp.compile_aot_module(wp.get_module(bvh_kernels.__name__), arch=80, module_dir=tmp_path, use_ptx=True)
-    assert "join_nodes" in path.read_text()
+@pytest.mark.parametrize(("module", "kernel"), [(bvh_kernels, "split_nodes"), (refit_kernels, "refit_items")])
+def test_tree_kernels_compile_to_ptx(module, kernel, tmp_path):
+    (path,) = wp.compile_aot_module(wp.get_module(module.__name__), arch=80, module_dir=tmp_path, use_ptx=True)
+    assert kernel in path.read_text()

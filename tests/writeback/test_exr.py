@@ -237,7 +237,9 @@ def test_what_does_not_apply_is_absent(tmp_path, fakes):
     assert json.loads(header["hdwarp/distortion"]) == ["opencvPinhole", [0.1, 0.2]]
 
 
-@pytest.mark.parametrize("compression", ["none", "rle", "zips", "zip", "piz", "pxr24", "b44", "b44a", "dwaa", "dwab"])
+@pytest.mark.parametrize(
+    "compression", ["none", "rle", "zips", "zip", "piz", "htj2k256", "htj2k32", "zstd", "pxr24", "b44", "b44a", "dwaa", "dwab"]
+)
 def test_data_survives_every_compression(tmp_path, fakes, compression):
     """Lossy ones are for colour alone."""
     frame = fakes.make_frame(fakes.planes(40, 70))

@@ -21,6 +21,7 @@ class GeometryPlanes:
     position_eye: wp.array[wp.vec3f]
     normal: wp.array[wp.vec3f]  # geometric, world
     barycentric: wp.array[wp.vec2f]
+    ray_distance: wp.array[wp.float64]  # t along the view's rays, for kernels that follow; anything where nothing is seen
 
 
 @wp.struct

@@ -123,7 +123,7 @@ def store_components(
 
 
 _LOAD = """
-    wp::mat_t<WIDTH, LANES, float> columns;
+    wp::mat_t<WIDTH, LANES, SCALAR> columns;
     if (low <= 0 && high >= LANES)
         for (int i = 0; i < LANES; ++i)
             for (int k = 0; k < WIDTH; ++k)
@@ -137,14 +137,14 @@ _LOAD = """
 
 
 @functools.cache
-def load_columns(lanes: int, width: int) -> wp.Function:
-    """A function that reads what `store_pairs` or `store_triples` wrote, the plane given as its numbers: a matrix ``(width, lanes)``, 0
-    outside low..high - 1."""
-    code = _LOAD.replace("WIDTH", str(width)).replace("LANES", str(lanes))
-    columns = wp.types.matrix(shape=(width, lanes), dtype=wp.float32)
+def load_columns(lanes: int, width: int, scalar: type = wp.float32) -> wp.Function:
+    """A function that reads what `store_scalars`, `store_pairs` or `store_triples` wrote, the plane given as its numbers: a matrix
+    ``(width, lanes)``, 0 outside low..high - 1. ``scalar``: wp.float32 or wp.float64."""
+    code = _LOAD.replace("WIDTH", str(width)).replace("LANES", str(lanes)).replace("SCALAR", "float" if scalar is wp.float32 else "double")
+    columns = wp.types.matrix(shape=(width, lanes), dtype=scalar)
 
     @wp.func_native(code)
-    def load(plane: wp.array[wp.float32], low: wp.int32, high: wp.int32, pixel: wp.int32) -> columns: ...
+    def load(plane: wp.array[scalar], low: wp.int32, high: wp.int32, pixel: wp.int32) -> columns: ...
 
     return load
 

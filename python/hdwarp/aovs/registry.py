@@ -99,13 +99,7 @@ _ROWS = (
     AovSpec("semantic_segmentation", wp.int32, meaning="label id; 1 unlabelled", later="labels"),
     AovSpec("instance_segmentation", wp.int32, meaning="object id; 1 unlabelled", later="labels"),
     AovSpec("instance_id_segmentation", wp.int32, meaning="leaf prim id; 1 unlabelled", later="labels"),
-    AovSpec(
-        "motion",
-        components=2,
-        unit="pixel",
-        meaning="pixel position now minus in the previous frame; x right, y down",
-        later="previous poses",
-    ),
+    AovSpec("motion", components=2, unit="pixel", meaning="pixel position now minus in the previous frame; x right, y down"),
 )
 AOVS: dict[str, AovSpec] = {row.name: row for row in _ROWS}
 
@@ -152,9 +146,12 @@ class Conversion:
 
     channels: tuple[int | None, ...] | None = None  # source channel of each channel written, None a channel of zeros; None: as they are
     precision: str = ""  # "half", "float", "uint8", "int32": as written to files that know the type; "" the AOV's own
+    turned: bool = False  # the other way round: values are 0 minus the AOV's
 
     def apply(self, pixels: np.ndarray) -> np.ndarray:
-        """Channels picked; values are as they were (precision is for the writer). ``pixels``: (..., H, W) or (..., H, W, C)."""
+        """Channels picked, and turned; values are as they were else (precision is for the writer). ``pixels``: (..., H, W) or
+        (..., H, W, C)."""
+        pixels = 0.0 - pixels if self.turned else pixels
         if self.channels is None:
             return pixels
         picked = [np.zeros(pixels.shape[:-1], pixels.dtype) if c is None else pixels[..., c] for c in self.channels]
@@ -162,6 +159,7 @@ class Conversion:
 
 
 _XYZ0 = (0, 1, 2, None)
+_TARGET = Conversion((0, 1, None, None), turned=True)  # x left and y up count as positive: it points to where the point was
 _HALF = Conversion(precision="half")
 
 # Source names in the field -> AOV and what differs. Own names need no row. Units are always the same on both sides.
@@ -193,6 +191,7 @@ _ALIASES: dict[str, tuple[str, Conversion]] = {
     "NormalSD": ("normal", Conversion(_XYZ0)),
     "DistanceToCameraSD": ("distance_to_camera", Conversion()),
     "DistanceToImagePlaneSD": ("distance_to_image_plane", Conversion()),
+    "TargetMotionSD": ("motion", _TARGET),
 }
 
 _NAME_PARAMETERS = ("driver:parameters:aov:name", "ri:driver:parameters:aov:name", "aov:name")

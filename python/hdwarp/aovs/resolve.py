@@ -11,6 +11,7 @@ from hdwarp.aovs.buffers import flat_pixels, flat_scalars, flat_vectors
 from hdwarp.aovs.geometry_planes import GeometryClears, GeometryPlanes
 from hdwarp.aovs.ids import IdClears, IdPlanes, ids_kernel
 from hdwarp.aovs.interpolation import normals_kernel, primvar_kernel
+from hdwarp.aovs.motion import motion_kernel
 from hdwarp.aovs.pixel_runs import jobs_per_row, lane_count
 from hdwarp.aovs.registry import AOVS, aov_spec, primvar_name
 from hdwarp.aovs.resolve_kernels import geometry_kernel
@@ -18,7 +19,7 @@ from hdwarp.errors import ArgumentError
 from hdwarp.launch import GRAIN, Pipeline, Step, cut, launch
 from hdwarp.shade.encode import srgb_tables
 from hdwarp.shade.headlight import GREY, ColourClears, ColourPlanes, colour_kernel, samples_kernel
-from hdwarp.tables.structs import InstanceColumns, MaterialColumns, MeshColumns, PrimvarColumns, Visibility
+from hdwarp.tables.structs import InstanceColumns, MaterialColumns, MeshColumns, PreviousColumns, PrimvarColumns, Visibility
 
 # AOV -> field of the planes that the geometry and id kernels fill.
 _GEOMETRY = {
@@ -75,11 +76,14 @@ class ResolvePlan:
         outputs: Mapping[str, wp.array],
         *,
         clear: Mapping[str, object] | None = None,
+        previous_views: wp.array | None = None,
+        previous: PreviousColumns | None = None,
         device: wp.Device | str,
     ) -> None:
         """``views``: wp.array[ViewRow]; ``width``, ``height``: the largest of them. ``primvars``: columns by name without prefix;
         ``"normals"`` are the shading normals of meshes (3 wide), ``"displayColor"`` the base colour where no material gives one (3 wide).
         ``outputs``: an array an AOV, of its pixel type and any shape, filled from `ViewRow.output` on. ``clear``: values by AOV name.
+        ``previous_views``, ``previous``: views and places in the frame before, for `motion`; None: as now.
         Every device array must have at least one item, as `tables.storage` sees to.
         """
         self.device = wp.get_device(device)
@@ -88,6 +92,7 @@ class ResolvePlan:
         jobs = jobs_per_row(width, lanes)
         self._lanes = lanes
         self._where = [views, jobs, height]
+        self._previous = [views if previous_views is None else previous_views, PreviousColumns() if previous is None else previous]
         self._clear = dict(clear or {})
         unknown = [name for name in self._clear if name not in self.outputs]
         if unknown:
@@ -170,10 +175,17 @@ class ResolvePlan:
                 setattr(geometry, member, asked[name])
         if shaded and "Ngeom" not in asked:
             geometry.normal = self._scratch(wp.vec3f)
+        if "motion" in asked:
+            geometry.ray_distance = self._scratch(wp.float64)
         if (display is not None or smooth is not None or interpolated) and "barycentric" not in asked:
             geometry.barycentric = self._scratch(wp.vec2f)
-        if shaded or interpolated or display is not None or any(name in asked for name in _GEOMETRY):
+        if shaded or interpolated or display is not None or "motion" in asked or any(name in asked for name in _GEOMETRY):
             self._geometry(meshes, instances, [slots, seen, keys], geometry)
+        if "motion" in asked:
+            then, clear = self._previous, wp.vec2f(*self._clear_of("motion"))
+            corners = [self._scalars(array) for array in (meshes.leaf_vertices, meshes.triangle_points, then[1].points)]
+            tables = [then[0], *corners, meshes, instances, then[1]]
+            self._add(motion_kernel(self._lanes), [*tables, slots, seen, geometry.ray_distance, clear, asked["motion"]])
 
         ids = IdPlanes()
         for name, member in _IDS.items():

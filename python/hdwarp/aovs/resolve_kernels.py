@@ -316,6 +316,8 @@ def geometry_kernel(lanes: int) -> wp.Kernel:
                     w0[lane] = wp.where(mine, qx, w0[lane])
                     w1[lane] = wp.where(mine, qy, w1[lane])
 
+            if out.ray_distance:
+                store_scalars(t, low, high, pixel, out.ray_distance)
             if out.distance_to_image_plane:
                 for lane in range(LANES):
                     x[lane] = wp.where(row[lane] >= 0, wp.float32(t[lane]), clear.distance_to_image_plane)

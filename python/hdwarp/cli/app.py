@@ -69,7 +69,7 @@ def main(arguments: list[str] | None = None) -> int:
     except typer.Exit as error:
         code = error.exit_code
     except (KeyboardInterrupt, typer.Abort):
-        code = _fail("interrupted; nothing was written", FAILED, debug, as_json)
+        code = _fail("interrupted", FAILED, debug, as_json)
     except ArgumentError as error:
         code = _fail(error, USAGE, debug, as_json)
     except Error as error:

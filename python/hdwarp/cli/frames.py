@@ -29,7 +29,7 @@ def parse_frames(text: str) -> list[float]:
         steps = (last - first) / step + 1e-9
         if not steps < _MOST or len(frames) + int(steps) + 1 > _MOST:
             raise ArgumentError(f"--frames: {text!r} names more than {_MOST} frames")
-        frames += [first + i * step for i in range(int(steps) + 1)]
+        frames += [round(first + i * step, 9) for i in range(int(steps) + 1)]  # 0:1x0.1 means 0.3, not 0.30000000000000004
     return list(dict.fromkeys(frames))
 
 

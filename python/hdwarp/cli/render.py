@@ -35,6 +35,7 @@ class Request:
     device: str | None
     cull: bool
     results: str | None
+    compression: dict[str, str | int]  # format -> compression, where one is chosen
     overwrite: bool
     resume: bool
     strict: bool
@@ -44,7 +45,8 @@ class Request:
 
 HELP = (
     "Render stages to files. Without --camera or --product every RenderProduct is rendered, with all its vars; a stage without products "
-    "renders its first camera, one without cameras a framed default view. Arguments with an image suffix are outputs."
+    "renders its first camera, one without cameras a framed default view. Arguments with an image suffix are outputs. Over --frames, "
+    "reading, tracing and writing overlap; after Ctrl-C or SIGTERM every file is whole and --resume continues."
 )
 
 
@@ -59,7 +61,9 @@ def render(
     settings_path: Annotated[
         str | None, typer.Option("--settings", "--renderSettingsPrimPath", "-rs", metavar="PATH", help="The RenderSettings prim to use.")
     ] = None,
-    frames: Annotated[str | None, typer.Option("--frames", "-f", metavar="SPEC", help="Time codes: 7, 1:10, 101:109x2,120.")] = None,
+    frames: Annotated[
+        str | None, typer.Option("--frames", "-f", metavar="SPEC", help="Time codes: 7, 1:10, 101:109x2,120, 1:2x0.25.")
+    ] = None,
     default_time: Annotated[bool, typer.Option("--default-time", "--defaultTime", "-d", help="Render the default time.")] = False,
     resolution: Annotated[str | None, typer.Option("--resolution", metavar="WxH", help="Image size in place of the product's.")] = None,
     image_width: Annotated[
@@ -76,6 +80,13 @@ def render(
     color_correction: Annotated[
         str, typer.Option("--color-correction", "--colorCorrectionMode", "-color", help="sRGB (for 8-bit files) or disabled.")
     ] = "sRGB",
+    exr_compression: Annotated[
+        str | None,
+        typer.Option("--exr-compression", metavar="NAME", help="zip (default), zips, rle, piz, none, ...; with loss in colour: dwaa, ..."),
+    ] = None,
+    png_compression: Annotated[
+        int | None, typer.Option("--png-compression", metavar="LEVEL", help="0 (none, fast) to 9 (smallest, slow); 3 by default.")
+    ] = None,
     results: Annotated[str | None, typer.Option("--results", metavar="USD", help="Write a USD layer that tells what was rendered.")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace files that exist.")] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Keep complete files of an earlier run, render the others.")] = False,
@@ -133,6 +144,7 @@ def render(
         device="cpu" if disable_gpu and device is None else device,
         cull=cull,
         results=results,
+        compression=_compression(exr_compression, png_compression),
         overwrite=overwrite,
         resume=resume,
         strict=strict,
@@ -146,6 +158,16 @@ def render(
     from hdwarp.cli.render_run import run
 
     return run(request)
+
+
+def _compression(exr: str | None, png: int | None) -> dict[str, str | int]:
+    """Format -> compression, checked."""
+    from hdwarp.writeback import check_compression
+
+    chosen = {kind: value for kind, value in (("exr", exr), ("png", png)) if value is not None}
+    for kind, value in chosen.items():
+        check_compression(kind, value, f"--{kind}-compression")
+    return chosen
 
 
 def split_paths(paths: list[str], out: str | None) -> tuple[list[str], str | None]:

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
-import time as clock
-from pathlib import Path
 
 from hdwarp import launch
-from hdwarp.batch.jobs import JobResult, describe, plan_jobs, run_jobs
+from hdwarp.batch.jobs import Job, JobResult, describe, plan_jobs, run_jobs
 from hdwarp.batch.shots import Shot, plan_shots
 from hdwarp.cli.console import DONE, FAILED, SOME_FAILED, print_json, say, show_diagnostics
 from hdwarp.cli.interrupts import Interrupts
+from hdwarp.cli.progress import Progress
 from hdwarp.cli.render import Request
 from hdwarp.delegate.render_settings import RenderSettings
-from hdwarp.errors import Diagnostics, Error, Severity
+from hdwarp.errors import ArgumentError, Diagnostics, Error, Severity
 from hdwarp.launch import find_device
 from hdwarp.scene import check_purposes
 from hdwarp.stage.open import default_time, open_stage
 from hdwarp.stage.render_spec import find_render_prims
 from hdwarp.writeback.layer import check_layer_target, write_results
+from hdwarp.writeback.names import format_of
 
 LEFT_OUT = ("render-product", "product-without-camera", "render-var")  # codes of outputs that were asked for and are not there
 
@@ -33,42 +34,56 @@ def run(request: Request) -> int:
     if request.results is not None:
         check_layer_target(request.results, [stage for stage, _ in shots], overwrite=replacing)
     jobs = plan_jobs(shots, request.out, request.frames, default_time() if request.default_time else None)
+    check_formats(request, jobs)
     outcome: list[JobResult] = []
     progress = Progress(len(jobs), quiet=request.as_json)
     interrupted = False
     with Interrupts() as interrupts:
+        results = run_jobs(
+            jobs,
+            device=device,
+            samples=request.samples,
+            complexity=request.complexity,
+            settings=RenderSettings(cull=request.cull),
+            strict=request.strict,
+            overwrite=request.overwrite,
+            resume=request.resume,
+            mask=request.mask,
+            records=request.results is not None,
+            planned=planned,
+            compression=request.compression,
+            stop=interrupts,
+        )
         try:
-            for result in run_jobs(
-                jobs,
-                device=device,
-                samples=request.samples,
-                complexity=request.complexity,
-                settings=RenderSettings(cull=request.cull),
-                strict=request.strict,
-                overwrite=request.overwrite,
-                resume=request.resume,
-                mask=request.mask,
-                records=request.results is not None,
-                planned=planned,
-                stop=interrupts,
-            ):
-                gc.enable()
-                outcome.append(result)
-                progress.step(describe(result.job), result)
+            with contextlib.closing(results):  # whatever ends it, no thread writes on
+                for result in results:
+                    gc.enable()
+                    outcome.append(result)
+                    progress.step(result)
         except KeyboardInterrupt:
             interrupted = True
             say(f"interrupted after {len(outcome)} of {len(jobs)}; what is written is whole, --resume renders the rest")
-    records = [result.record for result in outcome if result.record is not None]
-    if records:
-        write_results(records, None, request.results, overwrite=replacing)
+        progress.finish()
+        records = [result.record for result in outcome if result.record is not None]
+        if records:
+            write_results(records, None, request.results, overwrite=replacing)
     everything = Diagnostics()
     for diagnostics in [*planned.values(), *(result.diagnostics for result in outcome)]:
         everything.extend(list(diagnostics))
-    failed = tell(request, outcome, everything, failures)
+    failed = tell(request, outcome, everything, failures, errors_told=progress.errors_told)
     left_out = any(item.code in LEFT_OUT and item.severity is Severity.ERROR for item in everything)
     if not failed and not left_out and not interrupted:
         return DONE
     return SOME_FAILED if any(result.error is None for result in outcome) else FAILED
+
+
+def check_formats(request: Request, jobs: list[Job]) -> None:
+    """A compression for files that this run does not write is a mistake, not something to pass over."""
+    written = {format_of(path) for job in jobs for path, _ in job.files}
+    for kind in request.compression:
+        if kind not in written:
+            others = ", ".join(sorted(written)) or "none"
+            raise ArgumentError(f"--{kind}-compression is given, and no .{kind} file is written (formats of this run: {others})")
 
 
 def plan_stages(request: Request, planned: dict[int, Diagnostics]) -> tuple[list[tuple[object, list[Shot]]], list[str]]:
@@ -108,11 +123,14 @@ def plan_stages(request: Request, planned: dict[int, Diagnostics]) -> tuple[list
     return shots, failures
 
 
-def tell(request: Request, outcome: list[JobResult], diagnostics: Diagnostics, failures: list[str]) -> list[str]:
-    """Print what went wrong, and with --json everything; the failures as messages."""
+def tell(
+    request: Request, outcome: list[JobResult], diagnostics: Diagnostics, failures: list[str], *, errors_told: bool = False
+) -> list[str]:
+    """Print what went wrong, and with --json everything; the failures as messages. ``errors_told``: those of pictures are known."""
     failed = failures + [f"{describe(result.job)}: {result.error}" for result in outcome if result.error]
     told = {f"<{item.path}>: {item.message}" for item in diagnostics}
-    for failure in failures + [result.error for result in outcome if result.error and result.error not in told]:
+    errors = [] if errors_told else [result.error for result in outcome if result.error and result.error not in told]
+    for failure in failures + errors:
         say(f"error: {failure}")
     if request.as_json:
         print_json(report(outcome, diagnostics, failed))
@@ -126,7 +144,7 @@ def report(outcome, diagnostics: Diagnostics, failed: list[str]) -> dict:
     return {
         "outputs": [
             {
-                "stage": result.job.stage.GetRootLayer().identifier,
+                "stage": result.job.identifier,
                 "product": result.job.shot.product,
                 "camera": result.job.shot.camera,
                 "frame": result.job.frame_number,
@@ -142,20 +160,3 @@ def report(outcome, diagnostics: Diagnostics, failed: list[str]) -> dict:
         "diagnostics": [item.as_dict() for item in diagnostics],
         "failed": failed,
     }
-
-
-class Progress:
-    """One line a finished shot, with the time left in longer runs."""
-
-    def __init__(self, total: int, *, quiet: bool) -> None:
-        self.total, self.done, self.quiet, self.start = total, 0, quiet, clock.perf_counter()
-
-    def step(self, name: str, result) -> None:
-        self.done += 1
-        if self.quiet or result.error:
-            return
-        left = (clock.perf_counter() - self.start) / self.done * (self.total - self.done)
-        place = f"[{self.done}/{self.total}] " if self.total > 1 else ""
-        files = ", ".join(str(Path(path)) for path in [*result.written, *result.kept])
-        what = "kept" if result.kept and not result.written else "wrote"
-        say(f"{place}{name}: {what} {files}" + (f" ({left:.0f} s left)" if left >= 2 else ""))

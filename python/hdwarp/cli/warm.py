@@ -16,7 +16,7 @@ import sys
 import time
 from dataclasses import dataclass
 
-_PLAIN = ("tables.bvh_kernels", "tables.instances", "views.rows", "shade.cutout")
+_PLAIN = ("tables.bvh_kernels", "tables.refit_kernels", "tables.instances", "tables.previous", "views.rows", "shade.cutout")
 """Modules with kernels of one variant."""
 
 
@@ -36,6 +36,7 @@ def kernel_variants(device) -> list:
 
     from hdwarp.aovs.ids import ids_kernel
     from hdwarp.aovs.interpolation import normals_kernel, primvar_kernel
+    from hdwarp.aovs.motion import motion_kernel
     from hdwarp.aovs.pixel_runs import lane_count
     from hdwarp.aovs.resolve_kernels import geometry_kernel
     from hdwarp.shade.headlight import colour_kernel, samples_kernel
@@ -54,7 +55,7 @@ def kernel_variants(device) -> list:
                 of_module.setdefault(value.module, value)
         kernels += of_module.values()
     lanes = lane_count(device)
-    for factory in (geometry_kernel, ids_kernel, primvar_kernel, normals_kernel, colour_kernel, samples_kernel):
+    for factory in (geometry_kernel, ids_kernel, primvar_kernel, normals_kernel, motion_kernel, colour_kernel, samples_kernel):
         kernels.append(factory(lanes))
     kinds = [SceneKinds(mesh=mesh, shapes=shapes) for mesh, shapes in itertools.product((True, False), truth)]
     for kind, affine, peel in itertools.product(kinds, truth, truth):

@@ -17,10 +17,13 @@ class MeshRows:
 
     def __init__(self, tracker: ChangeTracker) -> None:
         self.meshes: dict[int, MeshGeometry] = {}  # by row
-        self._tracker, self._allocator = tracker, RowAllocator()
+        self._tracker, self.allocator = tracker, RowAllocator()
         self._rows: dict[MeshGeometry, int] = {}
         self._users: dict[int, int] = {}  # gprims by row
         self._alike: dict[tuple, list[MeshGeometry]] = {}  # by sketch
+
+    def __len__(self) -> int:
+        return len(self.meshes)
 
     def row(self, mesh: MeshGeometry | None) -> int:
         """-1 for no mesh."""
@@ -54,7 +57,7 @@ class MeshRows:
         for mesh, users in arriving.items():
             row = self._rows.get(mesh)
             if row is None:
-                row = self._rows[mesh] = self._allocator.allocate(1)
+                row = self._rows[mesh] = self.allocator.allocate(1)
                 self.meshes[row] = mesh
                 self._users[row] = 0
                 inserted.append(row)
@@ -64,7 +67,7 @@ class MeshRows:
         for row in removed:
             del self._users[row]
             self._forget(self.meshes.pop(row))
-            self._allocator.release(row, 1)
+            self.allocator.release(row, 1)
         self._tracker.mark("meshes", np.array(removed, np.int64), DirtyBits.VISIBILITY)
         return len(inserted), len(removed), moved
 

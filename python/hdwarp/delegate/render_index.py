@@ -11,6 +11,7 @@ import numpy as np
 from hdwarp.delegate.change_tracker import ChangeTracker, DirtyBits
 from hdwarp.delegate.gprim_order import GprimOrder
 from hdwarp.delegate.mesh_rows import MeshRows
+from hdwarp.delegate.previous_rows import PreviousRows
 from hdwarp.delegate.rows import HostColumns, RowMap
 from hdwarp.errors import ArgumentError
 from hdwarp.stage.columns import Body, Camera, Gprim, GprimKey, Material, Site, StageChanges, StageColumns, gprim_keys
@@ -38,6 +39,7 @@ class RenderIndex:
 
     def __init__(self) -> None:
         self.tracker = ChangeTracker()
+        self.previous: PreviousRows | None = None  # what a frame has changed, where somebody wants to know (`SceneTables.keep_previous`)
         self.mesh_rows = MeshRows(self.tracker)
         self.gprim_rows, self.subset_rows = RowMap(), RowMap()
         self.material_rows, self.camera_rows, self.site_rows = RowMap(), RowMap(), RowMap()
@@ -146,6 +148,8 @@ class RenderIndex:
 
     def apply(self, changes: StageChanges) -> IndexCounts:
         """Insert what is new, remove what is gone, and mark what differs as dirty."""
+        if self.previous is not None:
+            self.previous.note(self, changes)
         complete = changes.complete
         materials_changed = self._apply_rows("materials", self.material_rows, self.materials, changes.materials, complete)
         bodies_changed, rows_moved = self._apply_bodies(changes.bodies, complete)

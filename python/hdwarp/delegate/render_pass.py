@@ -74,6 +74,8 @@ class RenderPass:
         camera_transforms: wp.array | None = None,
         view_mask: wp.array | None = None,
         world_mask: wp.array | None = None,
+        previous_body_q: wp.array | None = None,
+        previous_camera_transforms: wp.array | None = None,
         progressive: bool = False,
     ) -> None:
         """Fill the bound buffers.
@@ -84,11 +86,16 @@ class RenderPass:
         views. ``camera_transforms``: (view,) transformf, poses in the world's frame for this call. ``view_mask`` (view,) and
         ``world_mask`` (world,) bool: views that are off keep their pixels.
 
+        For `motion`: ``previous_body_q`` (bodies,) transformf, where bodies and what they carry were in the frame before; None: where
+        they are, or with no ``body_q`` either, where the stage had them. ``previous_camera_transforms`` (view,) transformf, where the
+        views were; None: ``camera_transforms`` where given, else where the stage or their bodies had them. What is not named here was as
+        the scene before the last sync had it (`SceneTables.keep_previous`, which the first call with `motion` turns on).
+
         ``progressive``: add one sample a pixel, for `is_converged` to tell whether that was the last; planes that do not average are done
         at the first call. After k calls averaging planes hold the mean of k samples, after the last the same bits as without
         ``progressive``; further calls do nothing. It starts over when the scene, the settings, the views (poses, lenses, clip ranges,
         masks) or the poses of bodies have changed, with other buffers or clear values, and after `restart`. What others write into the
-        buffers meanwhile is not seen.
+        buffers meanwhile, and what is given as previous, is not seen.
 
         Raises ArgumentError for arrays of another shape, type or device, Error for buffers without memory and for views made before
         cameras came or went, NotSupported for planes that later versions have.
@@ -100,9 +107,19 @@ class RenderPass:
         if views.cameras_version not in (None, self.param.cameras_version):
             raise Error("cameras were added to the scene or removed since these views were made; make them anew")
         check_inputs(
-            self.param.tables, views, body_q=body_q, camera_transforms=camera_transforms, view_mask=view_mask, world_mask=world_mask
+            self.param.tables,
+            views,
+            body_q=body_q,
+            camera_transforms=camera_transforms,
+            view_mask=view_mask,
+            world_mask=world_mask,
+            previous_body_q=previous_body_q,
+            previous_camera_transforms=previous_camera_transforms,
         )
         plan = self._plan(views, targets, values)
+        if plan.needs_previous and not (progressive and (self.param.is_paused or self.param.is_stopped)):
+            then = camera_transforms if previous_camera_transforms is None else previous_camera_transforms
+            self._place_previous(views, body_q, previous_body_q, then)
         body_q = self._poses_of_stage() if body_q is None else body_q
 
         def place(shift: tuple[float, float]) -> None:
@@ -130,6 +147,19 @@ class RenderPass:
         for target in targets.values():
             if target.buffer is not None:
                 target.buffer.set_converged(self._converged or not target.averaged)
+
+    def _place_previous(
+        self, views: ViewTable, body_q: wp.array | None, previous_body_q: wp.array | None, camera_transforms: wp.array | None
+    ) -> None:
+        """Bodies and views as they were in the frame before."""
+        tables = self.param.tables
+        follow_bodies = body_q is not None or previous_body_q is not None
+        if previous_body_q is not None and body_q is None:
+            body_q = self._poses_of_stage()
+        tables.pose_previous(body_q, previous_body_q)
+        tables.previous.choose_cameras(tables.cameras, follow_bodies=follow_bodies)
+        poses = previous_body_q if previous_body_q is not None else body_q if body_q is not None else self._poses_of_stage()
+        views.update_previous(tables.previous.cameras, tables.world_columns, poses, camera_transforms=camera_transforms)
 
     def _render(self, plan: RenderPlan, place: Callable[[tuple[float, float]], None], begin: int, end: int) -> int:
         """Samples ``begin`` to ``end`` - 1 of a picture; with the first one the planes that do not average. Returns ``end``."""
@@ -221,6 +251,8 @@ def check_inputs(
     camera_transforms: wp.array | None = None,
     view_mask: wp.array | None = None,
     world_mask: wp.array | None = None,
+    previous_body_q: wp.array | None = None,
+    previous_camera_transforms: wp.array | None = None,
 ) -> None:
     """Raise ArgumentError for arrays that kernels would read beyond their end, or take for something else."""
     for name, array, count, dtype in (
@@ -228,6 +260,8 @@ def check_inputs(
         ("camera_transforms", camera_transforms, views.count, wp.transformf),
         ("view_mask", view_mask, views.count, wp.bool),
         ("world_mask", world_mask, tables.worlds.count, wp.bool),
+        ("previous_body_q", previous_body_q, len(tables.bodies), wp.transformf),
+        ("previous_camera_transforms", previous_camera_transforms, views.count, wp.transformf),
     ):
         if array is None:
             continue

@@ -131,6 +131,7 @@ class RenderPlan:
         self.progress = Progress()
         averaged = {name: target.array for name, target in targets.items() if target.averaged and sample_count > 1}
         direct = {name: target.array for name, target in targets.items() if name not in averaged}
+        self.needs_previous = "motion" in direct
         self.sample_count = sample_count if averaged else 1
         self.truth = self._plan(direct, clear) if direct else None
         self.colour = self.samples = None
@@ -150,6 +151,9 @@ class RenderPlan:
 
     def _plan(self, outputs: dict[str, wp.array], clear: Mapping[str, object]) -> Planes:
         tables, views = self.record.tables, self.record.views
+        previous = {}
+        if "motion" in outputs:
+            previous = {"previous_views": views.keep_previous(), "previous": tables.keep_previous().columns}
         primvars = {name: tables.primvar(name, PRIMVAR_WIDTHS.get(name)) for name in primvars_needed(tuple(outputs))}
         plan = ResolvePlan(
             views.rows,
@@ -163,6 +167,7 @@ class RenderPlan:
             self.record.visibility,
             outputs,
             clear={name: value for name, value in clear.items() if name in outputs},
+            **previous,
             device=tables.device,
         )
         return Planes(self.record, plan)

@@ -133,6 +133,8 @@ class SensorCamera:
             raise ArgumentError(f"aovs={aovs!r}: expected a list of AOV names")
         shape = (self.view_count, self.height, self.width)
         types = {name: array_type(self.scene.tables, name) for name in aovs}
+        if "motion" in types:
+            self.scene.keep_previous()
         total = sum(wp.types.type_size_in_bytes(dtype) for dtype in types.values()) * shape[0] * shape[1] * shape[2]
         if total > _LARGEST_IMAGES:
             raise ArgumentError(
@@ -152,6 +154,7 @@ class SensorCamera:
         world_indices: wp.array | None = None,
         camera_transforms: wp.array | None = None,
         camera_rays: wp.array | None = None,
+        previous_camera_transforms: wp.array | None = None,
         clear: Mapping[str, object] | None = None,
         pose: bool = True,
     ) -> None:
@@ -159,13 +162,21 @@ class SensorCamera:
 
         ``pose=False``: the scene is posed already. ``view_mask`` (view_count,) bool and ``world_mask`` (world_count,) bool on the device:
         views that are off keep their pixels. ``camera_transforms`` (view_count,) transformf: poses in the world's frame for this call.
+
+        ``previous``: the state that `motion` is measured against: where bodies, and the cameras they carry, were. None: where they are in
+        ``state``; without ``state`` where the stage had them before the last `Scene.sync`, as everything that no body carries. Cameras
+        given by ``camera_transforms`` were at ``previous_camera_transforms``, or have not moved.
         Raises Error when the scene's cameras have changed since the sensor was bound, ArgumentError for arrays of another shape or type.
         """
-        for name, value in {"previous": previous, "world_indices": world_indices, "camera_rays": camera_rays}.items():
+        for name, value in {"world_indices": world_indices, "camera_rays": camera_rays}.items():
             if value is not None:
                 raise NotSupported(f"SensorCamera.update({name}=) is not supported yet")
         if state is not None and not isinstance(state, State):
             raise ArgumentError(f"state is a {type(state).__name__}; expected what scene.state() gives, or None for the stage's poses")
+        if previous is not None and not isinstance(previous, State):
+            raise ArgumentError(
+                f"previous is a {type(previous).__name__}; expected an earlier state, as scene.state() or its copy() gives it"
+            )
         if not isinstance(out, Mapping):
             raise ArgumentError(f"out is a {type(out).__name__}; expected a dictionary of arrays as allocate() gives it")
         unknown = [name for name in (clear or {}) if name not in out]
@@ -179,7 +190,11 @@ class SensorCamera:
         self._check(out)
         masks = {"view_mask": view_mask, "world_mask": world_mask}
         body_q = None if state is None else state.body_q
-        check_inputs(scene.tables, self.views, body_q=body_q, camera_transforms=camera_transforms, **masks)
+        then = {
+            "previous_body_q": None if previous is None else previous.body_q,
+            "previous_camera_transforms": previous_camera_transforms,
+        }
+        check_inputs(scene.tables, self.views, body_q=body_q, camera_transforms=camera_transforms, **masks, **then)
         if state is None:
             scene.tables.unpose()
         elif pose:
@@ -192,6 +207,7 @@ class SensorCamera:
             clip=self._clip,
             camera_transforms=camera_transforms,
             **masks,
+            **then,
         )
 
     def _check(self, out: Mapping[str, wp.array]) -> None:

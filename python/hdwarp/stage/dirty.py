@@ -55,10 +55,15 @@ class DirtyParts:
 
 
 def dirty_parts(
-    stage: Usd.Stage, edits: StageEdits, contents: PathMap[set[str]], sources: PathMap[set[str]], materials: Iterable[str]
+    stage: Usd.Stage,
+    edits: StageEdits,
+    contents: PathMap[set[str]],
+    sources: PathMap[set[str]],
+    materials: Iterable[str],
+    nodes: Iterable[str],
 ) -> DirtyParts:
     """``contents``: path of a subtree -> paths of what it is drawn by; ``sources``: path of a prim -> paths of what is made from its
-    values; ``materials``: paths of the materials that are bound."""
+    values; ``materials``: paths of the materials that are bound; ``nodes``: what these are made from that is not below them."""
     if "/" in edits.resynced:
         return DirtyParts(everything=True)
     parts = DirtyParts()
@@ -67,6 +72,7 @@ def dirty_parts(
         parts.geometry.add(path)
         parts.bindings.update(_places(stage, path))
         _look_for_materials(stage, path, materials, parts)
+        parts.materials |= any(f"{node}/".startswith(f"{path}/") for node in nodes)
         _add_roots(stage, path, parts)
     for path, names in edits.changed.items():
         if path == "/":

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum, auto
 
 import numpy as np
 from pxr import Gf, Tf, Usd, UsdGeom, UsdLux, UsdShade, Vt
 
-from hdwarp.errors import Diagnostics
+from hdwarp.errors import Diagnostic, Diagnostics
 from hdwarp.stage import primvars
 from hdwarp.stage.open import plain_text
 from hdwarp.stage.shapes import SHAPE_TYPES
@@ -58,6 +58,8 @@ class Facts:
     children: Sequence[Usd.Prim] = ()
     child_names: Sequence[str] = ()  # asked for together: a name each costs as much as a whole list
     subsets: Sequence[Usd.Prim] = ()
+    told: Sequence[Diagnostic] = ()  # of prims in native prototypes: what reading them found
+    told_at = ""
 
     def __init__(self, prim: Usd.Prim, category: Category, type_name: str, xformable: bool) -> None:
         self.prim, self.category, self.type_name, self.xformable = prim, category, type_name, xformable
@@ -109,7 +111,11 @@ def read_facts(reader: FactReader, prim: Usd.Prim, path: str, *, any_specifier: 
         key = (str(prim.GetPath()), any_specifier)
         facts = reader.kept.get(key)
         if facts is None:
-            facts = reader.kept[key] = _read(reader, prim, path, any_specifier, True)
+            log = Diagnostics()
+            facts = reader.kept[key] = _read(replace(reader, diagnostics=log), prim, path, any_specifier, True)
+            facts.told, facts.told_at = tuple(log), path
+        if facts.told:
+            reader.diagnostics.share(facts.told, facts.told_at, path, key[0])
         return facts
     return _read(reader, prim, path, any_specifier, children)
 

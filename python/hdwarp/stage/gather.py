@@ -83,7 +83,7 @@ def gather_gprims(
     for item in walk.drawn:
         if item.mesh is not None and item.mesh.diagnostics:
             diagnostics.owner = item.owner
-            diagnostics.extend(item.mesh.diagnostics)
+            diagnostics.share(item.mesh.diagnostics, item.mesh.path, item.path, item.source)
         if item.mesh is None or item.mesh.built is not None:
             drawn.append(item)
     drawn.sort(key=attrgetter("path"))

@@ -151,6 +151,19 @@ def read_material(material: UsdShade.Material, path: str, time: Usd.TimeCode, di
     return result
 
 
+def nodes_outside(material: UsdShade.Material, path: str) -> frozenset[str]:
+    """Paths of the prims that a material's network leads to and that are not below it, whether they exist or not."""
+    stage, found, todo = material.GetPrim().GetStage(), set(), [material.GetPrim()]
+    while todo:
+        for attribute in todo.pop().GetAuthoredAttributes():
+            for source in attribute.GetConnections() if attribute.HasAuthoredConnections() else ():
+                node = str(source.GetPrimPath())
+                if node not in found:
+                    found.add(node)
+                    todo += [prim for prim in [stage.GetPrimAtPath(node)] if prim]
+    return frozenset(node for node in found if node != path and not node.startswith(f"{path}/"))
+
+
 def _surface_shader(material: UsdShade.Material) -> UsdShade.Shader | None:
     """The universal surface if there is one, else the first render context's with a UsdPreviewSurface, else the first at all."""
     contexts = [""]

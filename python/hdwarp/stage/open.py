@@ -144,6 +144,16 @@ def resolve_time(stage: Usd.Stage, time: float | Usd.TimeCode | None) -> Usd.Tim
     return Usd.TimeCode(number)
 
 
+def frame_before(stage: Usd.Stage, time: Usd.TimeCode) -> Usd.TimeCode:
+    """The time code one frame (timeCodesPerSecond / framesPerSecond time codes) before ``time``; the default and the earliest time, which
+    have none before them, are given back."""
+    if time.IsDefault() or time.IsEarliestTime():
+        return time
+    codes, frames = stage.GetTimeCodesPerSecond(), stage.GetFramesPerSecond()
+    step = codes / frames if codes > 0.0 and frames > 0.0 else 1.0
+    return Usd.TimeCode(time.GetValue() - (step if math.isfinite(step) else 1.0))
+
+
 def plain_text(error: Exception) -> str:
     """What a pxr error says, without the C++ places it was raised from."""
     messages = []

@@ -15,14 +15,14 @@ from dataclasses import dataclass
 import numpy as np
 from pxr import Sdf, Usd, UsdGeom, UsdShade, UsdUtils
 
-from hdwarp.errors import ArgumentError, Diagnostic, Diagnostics, NotSupported, OwnedDiagnostics
+from hdwarp.errors import ArgumentError, Diagnostic, Diagnostics, NotSupported, OwnedDiagnostics, SharedDiagnostic
 from hdwarp.garbage import no_collecting
 from hdwarp.stage import gather
 from hdwarp.stage.changes import StageEdits
 from hdwarp.stage.columns import Body, Camera, Gprim, GprimKey, Material, Site, StageChanges, StageColumns
 from hdwarp.stage.dirty import DirtyParts, dirty_parts
 from hdwarp.stage.facts import FactReader
-from hdwarp.stage.materials import bound_materials, read_material
+from hdwarp.stage.materials import bound_materials, nodes_outside, read_material
 from hdwarp.stage.open import metres_per_unit, population_mask, report_composition, report_messages
 from hdwarp.stage.path_map import PathMap
 from hdwarp.stage.skinning import Skinning
@@ -95,6 +95,7 @@ class StageReader:
         self._bound: Counter[str] = Counter()  # materials by bindings
         self._told: dict[str, tuple[Diagnostic, ...]] = {}  # of the records that have something to tell
         self._material_told: dict[str, tuple[Diagnostic, ...]] = {}
+        self._material_nodes: dict[str, frozenset[str]] = {}  # by material: prims that it is made from and that are not below it
         self._material_uses: Counter[str] = Counter()  # by gprims
         self._materials_in_doubt: set[str] = set()  # whose uses have begun or ceased since the materials were last looked at
         self._contents: PathMap[set[str]] = PathMap()  # path of a subtree -> records of what it is drawn by
@@ -135,9 +136,14 @@ class StageReader:
     def diagnostics(self) -> list[Diagnostic]:
         """What there is to tell about the stage as it was read, each thing once: of the whole first, then in path order."""
         told = dict.fromkeys(self._stage_told)
-        for by_path in (self._told, self._material_told):
-            for path in sorted(by_path):
-                told.update(dict.fromkeys(by_path[path]))
+        shared: dict[str, Diagnostic] = {}  # of all instances that have something, the first tells it
+        for path in sorted(self._told):
+            for item in self._told[path]:
+                if isinstance(item, SharedDiagnostic):
+                    item = shared.setdefault(item.source, Diagnostic(item.path, item.code, item.severity, item.message))
+                told.setdefault(item)
+        for path in sorted(self._material_told):
+            told.update(dict.fromkeys(self._material_told[path]))
         if self._cages:
             said = "1 mesh with a subdivision scheme is" if self._cages == 1 else f"{self._cages} meshes with subdivision schemes are"
             cages = "its control cage" if self._cages == 1 else "their control cages"
@@ -172,23 +178,27 @@ class StageReader:
 
         Everything at the first call. Broken prims are skipped and named in the diagnostics; nothing on a stage raises.
         """
-        if self.time is None:
-            parts = DirtyParts(everything=True)
-        else:
-            self._varying.update(edits)
-            if time != self.time:
-                # At the default time what has a single sample differs too.
-                anew = time.IsDefault() or self.time.IsDefault()
-                edits = StageEdits({"/"}) if anew else self._varying.added_to(edits)
-            parts = dirty_parts(self.stage, edits, self._contents, self._sources, self._bound)
-        self.time = time
-        if not parts:
-            return None, 0
         try:
+            if self.time is None:
+                self._varying.forget()  # nobody has told it of the edits of a call that failed
+                parts = DirtyParts(everything=True)
+            else:
+                self._varying.update(edits)
+                if time != self.time:
+                    # At the default time what has a single sample differs too.
+                    anew = time.IsDefault() or self.time.IsDefault()
+                    edits = StageEdits({"/"}) if anew else self._varying.added_to(edits)
+                bound = [path for path in self._bound if path]  # without "", the material of what has none
+                parts = dirty_parts(
+                    self.stage, edits, self._contents, self._sources, bound, frozenset().union(*self._material_nodes.values())
+                )
+            self.time = time
+            if not parts:
+                return None, 0
             with no_collecting(), quietly() as messages:
                 return self._read(parts, messages)
         except BaseException:
-            self.time = None  # half of it is new: the next reading is a whole one
+            self.forget()  # half of it is new: the next reading is a whole one
             raise
 
     def _read(self, parts: DirtyParts, messages: Callable[[], list]) -> tuple[StageChanges, int]:
@@ -358,16 +368,17 @@ class StageReader:
         """Read the materials that gprims use, those known already only when ``dirty``."""
         doubtful, self._materials_in_doubt = self._materials_in_doubt, set()
         for path in doubtful - self._material_uses.keys():
+            self._material_nodes.pop(path, None)
             if self.materials.pop(path, None) is not None:
                 changes[path] = None
                 self._material_told.pop(path, None)
         for path in sorted(self._material_uses.keys() if dirty else doubtful & self._material_uses.keys() - self.materials.keys()):
-            log = Diagnostics()
-            changes[path] = self.materials[path] = read_material(UsdShade.Material(self.stage.GetPrimAtPath(path)), path, self.time, log)
-            if log:
-                self._material_told[path] = tuple(log)
-            else:
-                self._material_told.pop(path, None)
+            log, material = Diagnostics(), UsdShade.Material(self.stage.GetPrimAtPath(path))
+            changes[path] = self.materials[path] = read_material(material, path, self.time, log)
+            for kept, found in ((self._material_nodes, nodes_outside(material, path)), (self._material_told, tuple(log))):
+                kept.pop(path, None)
+                if found:
+                    kept[path] = found
 
 
 def _count(counter: Counter[str], name: str, sign: int) -> None:

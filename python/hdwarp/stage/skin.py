@@ -20,8 +20,8 @@ UNSKINNED = "it is drawn unskinned"
 
 
 class Skin:
-    """How one prim is deformed at one time; native instances in the same pose share it. ``geometry`` and ``geometry_read`` are for the
-    caller: what reading the deformed mesh gave, kept for the next of them."""
+    """How one prim is deformed at one time; native instances in the same pose share it, and what is ``told`` of it. ``geometry`` and
+    ``geometry_read`` are for the caller: what reading the deformed mesh gave, kept for the next of them."""
 
     geometry: object = None
     geometry_read = False
@@ -34,11 +34,10 @@ class Skin:
         pose: Pose,
         matrix: Gf.Matrix4d | None,
         time: Usd.TimeCode,
-        diagnostics: Diagnostics,
     ) -> None:
         """``matrix``: mesh from skeleton, Gf rows; None: the identity."""
         self.prim, self.path, self.query, self.pose = prim, path, query, pose
-        self._matrix, self._time, self._diagnostics = matrix, time, diagnostics
+        self._matrix, self._time, self.told = matrix, time, Diagnostics()
         self._shapes: UsdSkel.BlendShapeQuery | None = None
 
     def deform(self, mesh: RawMesh) -> None:
@@ -114,7 +113,7 @@ class Skin:
         self._error("skinning", f"its skinning cannot be read ({plain_text(error)}); {UNSKINNED}. Author the types of the UsdSkel schemas")
 
     def _error(self, code: str, message: str) -> None:
-        self._diagnostics.error(self.path, code, message)
+        self.told.error(self.path, code, message)
 
     def _blend(self, points: Vt.Vec3fArray, normals: Primvar | None) -> tuple[Primvar | None, bool]:
         """Add the offsets of the animated blend shapes to ``points``, in place. Also the normals, and whether anything has changed."""
@@ -190,7 +189,7 @@ class Skin:
         uneven = int((np.abs(sums - 1.0) > 1e-3).sum())
         if uneven:
             message = f"the joint weights of {uneven} of {len(sums)} points do not add up to 1; USD takes them as they are"
-            self._diagnostics.note(self.path, "joint-weights", f"{message}. Normalise them")
+            self.told.note(self.path, "joint-weights", f"{message}. Normalise them")
         if rigid:
             repeated = [Vt.IntArray.FromNumpy(np.tile(np.asarray(indices), count)), Vt.FloatArray.FromNumpy(np.tile(shares, count))]
             indices, weights = repeated
@@ -204,14 +203,14 @@ class Skin:
         lost = sorted(set(order) - set(self.pose.joints))
         if lost:
             message = f"skel:joints names {', '.join(lost)}, which the skeleton lacks; what they hold does not move. Author its joints"
-            self._diagnostics.warning(self.path, "joint-influences", message)
+            self.told.warning(self.path, "joint-influences", message)
         return tuple(order), mapper.RemapTransforms(self.pose.transforms, Vt.Matrix4dArray(len(order), Gf.Matrix4d(1.0)))
 
     def _method(self) -> str:
         method = self.query.GetSkinningMethod()
         if method not in _METHODS:
             message = f"skinningMethod is '{method}' (known: {', '.join(_METHODS)}); read as classicLinear"
-            self._diagnostics.warning(self.path, "skinning-method", message)
+            self.told.warning(self.path, "skinning-method", message)
             return _METHODS[0]
         return method
 
@@ -251,7 +250,7 @@ class Skin:
             turned, kept, point = Vt.Vec3fArray.FromNumpy(normals.values), normals.indices, np.zeros(len(normals.values), np.int64)
         elif normals.interpolation == "uniform":
             message = "its normals are uniform, and its faces bend: they are replaced by the deformed faces' own"
-            self._diagnostics.note(self.path, "skinned-normals", message)
+            self.told.note(self.path, "skinned-normals", message)
             return None
         else:
             turned, kept = _flat(normals), None

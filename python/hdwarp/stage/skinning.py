@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from pxr import Gf, Sdf, Tf, Usd, UsdGeom, UsdSkel, Vt
 
-from hdwarp.errors import Diagnostics
+from hdwarp.errors import Diagnostic, Diagnostics
 from hdwarp.stage.open import plain_text
 from hdwarp.stage.skin import Skin
 
@@ -33,6 +33,8 @@ class Pose:
     weights: Vt.FloatArray | None  # and theirs; None: no blend shape is animated
     joints_vary: bool
     weights_vary: bool
+    told: tuple[Diagnostic, ...] = ()  # what reading it found
+    told_at: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +97,7 @@ class Skinning:
         key = (str(prim.GetPath()), id(pose), matrix and tuple(map(tuple, matrix)), *_inputs(query))
         skin = self._skins.get(key)
         if skin is None:
-            skin = self._skins[key] = Skin(here, path, query, pose, matrix, self.time, self.diagnostics)
+            skin = self._skins[key] = Skin(here, path, query, pose, matrix, self.time)
         paths = self._prims(here, skeleton.GetPrim(), skel_root, skin.blend_shapes())
         self.dependences[path] = Dependence(paths, skin.inputs_vary() or self._moves(here, skeleton.GetPrim()))
         return skin
@@ -123,8 +125,17 @@ class Skinning:
         animation = query.GetAnimQuery()
         key = (_source_path(prim), str(animation.GetPrim().GetPath()) if animation else "")
         if key not in self._poses:
-            self._poses[key] = self._read_pose(query, animation if animation else None, prim)
-        return self._poses[key]
+            told, self.diagnostics = self.diagnostics, Diagnostics()
+            try:
+                pose = self._read_pose(query, animation if animation else None, prim)
+                pose.told, pose.told_at = tuple(self.diagnostics), str(prim.GetPath())
+            finally:
+                self.diagnostics = told
+            self._poses[key] = pose
+        pose = self._poses[key]
+        if pose.told:
+            self.diagnostics.share(pose.told, pose.told_at, str(prim.GetPath()), key[0])
+        return pose
 
     def _read_pose(self, query: UsdSkel.SkeletonQuery, animation: UsdSkel.AnimQuery | None, prim: Usd.Prim) -> Pose:
         path, joints = prim.GetPath(), tuple(query.GetJointOrder())

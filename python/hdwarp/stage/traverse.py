@@ -19,7 +19,7 @@ from hdwarp.stage.skin import Skin
 from hdwarp.stage.skinning import Skinning
 from hdwarp.stage.transforms import columns_from_gf
 
-InstancerEntry = tuple[InstancerData | None, tuple[Diagnostic, ...]]
+InstancerEntry = tuple[InstancerData | None, tuple[Diagnostic, ...], str]  # and where it was found
 _IDENTITY = Gf.Matrix4d(1.0)
 _MOST_NESTED = 50_000_000  # instances of nested instancers: their numbers multiply
 
@@ -60,6 +60,7 @@ class Drawn:
     shape: shapes.Shape | None
     state: State
     double_sided: bool
+    source: str = ""  # of meshes: the path of the very prim
 
     @property
     def slots(self) -> tuple[tuple[str, bool], ...]:
@@ -232,10 +233,10 @@ def _take_frames(walk: Walk, facts: Facts, state: State) -> None:
 def _take_mesh(walk: Walk, facts: Facts, state: State) -> None:
     entry = _mesh_entry(walk, facts, state)
     if entry.diagnostics:
-        walk.diagnostics.extend(entry.diagnostics)
+        walk.diagnostics.share(entry.diagnostics, entry.path, state.path, _own_path(facts, state))
     if (entry.built if entry.is_built else entry.raw) is None:
         return
-    walk.drawn.append(Drawn(state.path, GeometryKind.MESH, entry, None, state, _double_sided(facts)))
+    walk.drawn.append(Drawn(state.path, GeometryKind.MESH, entry, None, state, _double_sided(facts), _own_path(facts, state)))
 
 
 def _mesh_entry(walk: Walk, facts: Facts, state: State) -> MeshEntry:
@@ -259,6 +260,7 @@ def _mesh_entry(walk: Walk, facts: Facts, state: State) -> MeshEntry:
     if found is not None:
         if skin is not None:
             skin.deform(found[0])
+            told.extend(list(skin.told))
         entry.raw, entry.scheme, entry.slots = found[0], found[0].scheme, found[1].slots
         walk.meshes.add(entry)
     if told:
@@ -285,6 +287,8 @@ def _move_rigidly(walk: Walk, facts: Facts, state: State) -> None:
     """What has no points of its own moves as a whole with the joint it is bound to, and what is below it too."""
     skin = _skin(walk, facts, state)
     moved = None if skin is None else skin.transform()
+    if skin is not None and len(skin.told):
+        walk.diagnostics.share(skin.told, skin.path, state.path, _own_path(facts, state))
     if moved is not None:
         state.matrix = moved * state.matrix
 
@@ -317,9 +321,11 @@ def _walk_instancer(walk: Walk, facts: Facts, state: State, stack: list[tuple[Us
     owner, own_path = walk.diagnostics.owner, _own_path(facts, state)
     if own_path not in walk.geometry:
         told = Diagnostics()
-        walk.geometry[own_path] = read_instancer(facts.prim, facts.varying, reader.time, state.path, told), tuple(told)
-    data, told = walk.geometry[own_path]
-    walk.diagnostics.extend(told)
+        data = read_instancer(facts.prim, facts.varying, reader.time, state.path, told)
+        walk.geometry[own_path] = data, tuple(told), state.path
+    data, told, told_at = walk.geometry[own_path]
+    if told:
+        walk.diagnostics.share(told, told_at, state.path, own_path)
     if data is None:
         return
     _move_rigidly(walk, facts, state)

@@ -17,17 +17,17 @@ class VaryingAttributes:
         self._stage = stage
         self._names: PathMap[set[str]] | None = None  # None: nobody has asked yet
         self._prototypes: set[str] = set()
-        self._has_samples: bool | None = None
+
+    def forget(self) -> None:
+        """Look everywhere again when time next moves."""
+        self._names = None
 
     def update(self, edits: StageEdits) -> None:
         """Look again where the stage was edited."""
-        if not edits:
-            return
-        self._has_samples = None
         if self._names is None:
             return
         if "/" in edits.resynced:
-            self._names = None
+            self.forget()
             return
         for path in edits.resynced:
             self._names.take(path)
@@ -41,8 +41,6 @@ class VaryingAttributes:
 
     def added_to(self, edits: StageEdits) -> StageEdits:
         """``edits``, and everything that may differ at another time."""
-        if not self._samples_exist():
-            return edits
         if self._names is None:
             self._names, self._prototypes = PathMap(), set()
             self._scan("/")
@@ -51,11 +49,6 @@ class VaryingAttributes:
         for path, names in edits.changed.items():
             changed.setdefault(path, set()).update(names)
         return StageEdits(set(edits.resynced), changed)
-
-    def _samples_exist(self) -> bool:
-        if self._has_samples is None:
-            self._has_samples = any(layer.ListAllTimeSamples() for layer in self._stage.GetUsedLayers())
-        return self._has_samples
 
     def _scan(self, path: str) -> None:
         prim = self._stage.GetPrimAtPath(path)

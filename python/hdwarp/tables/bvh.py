@@ -13,6 +13,7 @@ import warp as wp
 
 from hdwarp.launch import launch
 from hdwarp.tables import bvh_kernels as kernels
+from hdwarp.tables import refit_kernels
 from hdwarp.tables.structs import vec8f, vec8i, vec16f
 
 EMPTY_CHILD = -(2**31)
@@ -148,7 +149,7 @@ def refit_meshes(bvhs: MeshBvhs, points: wp.array, *, nodes: wp.array | None = N
 
 def _refit_meshes(bvhs: MeshBvhs, points: wp.array, nodes: wp.array, leaf_vertices: wp.array, node_base: int, leaf_base: int) -> None:
     launch(
-        kernels.fill_leaves,
+        refit_kernels.fill_leaves,
         len(bvhs.leaf_count),
         [
             points,
@@ -232,7 +233,7 @@ def refit_top_level(top: TopLevelBvh, lower: wp.array, upper: wp.array, *, nodes
 
 def _refit_top_level(top: TopLevelBvh, lower: wp.array, upper: wp.array, nodes: wp.array, node_base: int) -> None:
     launch(
-        kernels.fill_items,
+        refit_kernels.fill_items,
         len(top.item_row),
         [lower, upper, top.item_row, top.item_parent, node_base],
         [nodes],
@@ -245,7 +246,7 @@ def _refit_top_level(top: TopLevelBvh, lower: wp.array, upper: wp.array, nodes: 
 def refit_items(top: TopLevelBvh, lower: wp.array, upper: wp.array, items: wp.array, *, nodes: wp.array) -> None:
     """The same for a few ``items`` (places in ``item_row``) alone, from each up to its root: one launch, one thread."""
     wp.launch(
-        kernels.refit_items,
+        refit_kernels.refit_items,
         dim=1,
         inputs=[items, len(items), lower, upper, top.item_row, top.item_parent, top.parent, top.node_base],
         outputs=[nodes, top.group_lower, top.group_upper],
@@ -256,13 +257,14 @@ def refit_items(top: TopLevelBvh, lower: wp.array, upper: wp.array, items: wp.ar
 def join_trees(node: int, tops: list[TopLevelBvh], *, nodes: wp.array) -> None:
     """Write the bounds of the first group of each of ``tops`` into the boxes of ``node``'s first children."""
     for child, top in enumerate(tops):
-        wp.launch(kernels.write_root, dim=1, inputs=[node, child, top.group_lower, top.group_upper], outputs=[nodes], device=nodes.device)
+        bounds = [top.group_lower, top.group_upper]
+        wp.launch(refit_kernels.write_root, dim=1, inputs=[node, child, *bounds], outputs=[nodes], device=nodes.device)
 
 
 def _join_levels(level_start: list[int], node_base: int, parent: wp.array, nodes: wp.array, lower: wp.array, upper: wp.array) -> None:
     for level in range(len(level_start) - 2, -1, -1):
         start, end = level_start[level], level_start[level + 1]
-        launch(kernels.join_nodes, end - start, [start, node_base, parent], [nodes, lower, upper], device=nodes.device, grain=2048)
+        launch(refit_kernels.join_nodes, end - start, [start, node_base, parent], [nodes, lower, upper], device=nodes.device, grain=2048)
 
 
 @dataclass(eq=False)
@@ -333,7 +335,7 @@ def _order(records: wp.array) -> np.ndarray:
 
 def empty_nodes(count: int, device: wp.Device) -> wp.array:
     nodes = wp.empty(6 * count, dtype=vec8f, device=device)
-    launch(kernels.clear_nodes, count, [], [nodes], device=device, grain=4096)
+    launch(refit_kernels.clear_nodes, count, [], [nodes], device=device, grain=4096)
     return nodes
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import warp as wp
@@ -47,21 +47,8 @@ class CameraTable:
         self.world = np.zeros(0, np.int32)
         self.world_start = np.zeros(3, np.int32)
         self.records: list[Camera] = []
-        types = {
-            "transform": wp.transformd,
-            "axes": wp.mat33f,
-            "body": wp.int32,
-            "lens": wp.int32,
-            "focal_length": wp.float32,
-            "aperture": wp.vec2f,
-            "aperture_offset": wp.vec2f,
-            "clipping_range": wp.vec2f,
-            "clipping_plane_count": wp.int32,
-            "clipping_planes": wp.vec4f,
-            "exposure": wp.float32,
-        }
-        self._arrays = {name: GrowingArray(dtype, device) for name, dtype in types.items()}
-        self._arrays["clipping_planes"].reserve(MAX_CLIPPING_PLANES)
+        self._arrays = camera_arrays(device)
+        self._written: dict[str, np.ndarray] = {}  # what we wrote last, by column
 
     def __len__(self) -> int:
         return len(self.label)
@@ -79,10 +66,7 @@ class CameraTable:
 
     @property
     def columns(self) -> CameraColumns:
-        columns = CameraColumns()
-        for name, growing in self._arrays.items():
-            setattr(columns, name, growing.array)
-        return columns
+        return columns_of(self._arrays)
 
     def addresses(self) -> list[int]:
         """Where the columns lie: other addresses, other structs."""
@@ -139,11 +123,17 @@ class CameraTable:
         return [row] if 0 <= row < len(self.label) else []
 
     def sync(self, cameras: Sequence[Camera], body_rows: Sequence[int], origin: np.ndarray, bodies_from_world: np.ndarray) -> None:
-        """Rewrite all rows from the adapter's records, sorted by path. ``bodies_from_world``: (rows, 4, 4), origin taken off."""
+        """Make the rows those of the adapter's records, sorted by path. ``bodies_from_world``: (rows, 4, 4), origin taken off.
+
+        What a kernel has written stays, but for the columns of a camera whose records now say something else; where cameras came or went,
+        rows move, and all are written anew.
+        """
         order = sorted(range(len(cameras)), key=lambda i: cameras[i].path)
         self.records = [cameras[i] for i in order]
         label = [camera.path for camera in self.records]
-        self.version += label != self.label
+        if label != self.label:
+            self.version += 1
+            self._written.clear()
         self.label = label
         # A scene without worlds is world 0, and its cameras belong to it.
         self.world = np.zeros(len(order), np.int32)
@@ -151,28 +141,64 @@ class CameraTable:
         if not order:
             return
         body = np.array([body_rows[i] for i in order], np.int32)
-        transforms = np.stack([_mount(camera, row, origin, bodies_from_world) for camera, row in zip(self.records, body, strict=True)])
-        values = {
-            "transform": transforms,
-            "axes": np.stack([camera.axes for camera in self.records]),
-            "body": body,
-            "lens": np.array([1 if camera.projection == "orthographic" else 0 for camera in self.records]),
-            "focal_length": np.array([camera.focal_length for camera in self.records]),
-            "aperture": np.array([camera.aperture for camera in self.records]),
-            "aperture_offset": np.array([camera.aperture_offset for camera in self.records]),
-            "clipping_range": np.array([camera.clipping_range for camera in self.records]),
-            "exposure": np.array([camera.exposure_scale for camera in self.records]),
-        }
-        planes = np.zeros((len(order), MAX_CLIPPING_PLANES, 4))
-        for row, camera in enumerate(self.records):
-            planes[row, : len(camera.clipping_planes)] = camera.clipping_planes
-        values["clipping_plane_count"] = np.array([len(camera.clipping_planes) for camera in self.records])
-        values["clipping_planes"] = planes.reshape(-1, 4)
-        for name, items in values.items():
-            self._arrays[name].write(0, items)
+        transforms = np.stack([mount(camera, row, origin, bodies_from_world) for camera, row in zip(self.records, body, strict=True)])
+        for name, items in {"transform": transforms, "body": body, **lens_columns(self.records)}.items():
+            before = self._written.get(name)
+            if before is None:
+                self._arrays[name].write(0, items)
+            else:
+                rows = np.flatnonzero((items != before).reshape(len(items), -1).any(axis=1))
+                self._arrays[name].write_rows(rows, items[rows])
+            self._written[name] = items
 
 
-def _mount(camera: Camera, body_row: int, origin: np.ndarray, bodies_from_world: np.ndarray) -> np.ndarray:
+def camera_arrays(device: wp.Device) -> dict[str, GrowingArray]:
+    """Empty columns by name."""
+    types = {
+        "transform": wp.transformd,
+        "axes": wp.mat33f,
+        "body": wp.int32,
+        "lens": wp.int32,
+        "focal_length": wp.float32,
+        "aperture": wp.vec2f,
+        "aperture_offset": wp.vec2f,
+        "clipping_range": wp.vec2f,
+        "clipping_plane_count": wp.int32,
+        "clipping_planes": wp.vec4f,
+        "exposure": wp.float32,
+    }
+    arrays = {name: GrowingArray(dtype, device) for name, dtype in types.items()}
+    arrays["clipping_planes"].reserve(MAX_CLIPPING_PLANES)
+    return arrays
+
+
+def columns_of(arrays: Mapping[str, GrowingArray]) -> CameraColumns:
+    """The struct kernels take."""
+    columns = CameraColumns()
+    for name, growing in arrays.items():
+        setattr(columns, name, growing.array)
+    return columns
+
+
+def lens_columns(cameras: Sequence[Camera]) -> dict[str, np.ndarray]:
+    """The columns of `CameraColumns` that do not say where the cameras are."""
+    planes = np.zeros((len(cameras), MAX_CLIPPING_PLANES, 4))
+    for row, camera in enumerate(cameras):
+        planes[row, : len(camera.clipping_planes)] = camera.clipping_planes
+    return {
+        "axes": np.stack([camera.axes for camera in cameras]),
+        "lens": np.array([1 if camera.projection == "orthographic" else 0 for camera in cameras]),
+        "focal_length": np.array([camera.focal_length for camera in cameras]),
+        "aperture": np.array([camera.aperture for camera in cameras]),
+        "aperture_offset": np.array([camera.aperture_offset for camera in cameras]),
+        "clipping_range": np.array([camera.clipping_range for camera in cameras]),
+        "exposure": np.array([camera.exposure_scale for camera in cameras]),
+        "clipping_plane_count": np.array([len(camera.clipping_planes) for camera in cameras]),
+        "clipping_planes": planes.reshape(-1, 4),
+    }
+
+
+def mount(camera: Camera, body_row: int, origin: np.ndarray, bodies_from_world: np.ndarray) -> np.ndarray:
     """(7,) float64 position and quaternion (x, y, z, w) of a camera in its body's or its world's frame."""
     pose = camera.world_from_camera.copy()
     pose[:3, 3] -= origin

@@ -6,6 +6,7 @@ import numpy as np
 import warp as wp
 
 from hdwarp.delegate.render_index import RenderIndex
+from hdwarp.delegate.rows import HostColumns
 from hdwarp.launch import launch
 from hdwarp.tables.meshes import MeshTable
 from hdwarp.tables.storage import GrowingArray
@@ -29,6 +30,26 @@ def narrow_matrix(m: wp.mat33d) -> wp.mat33f:
     return out
 
 
+@wp.struct
+class Placed:
+    """world = linear * object + translation."""
+
+    linear: wp.mat33d
+    translation: wp.vec3d
+
+
+@wp.func
+def carried(pose: wp.transformf, body_from_object: wp.mat33d, body_offset: wp.vec3d) -> Placed:
+    """Where a body at ``pose`` has what it carries, composed in float64."""
+    p, q = wp.transform_get_translation(pose), wp.transform_get_rotation(pose)
+    turn = wp.quat_to_matrix(wp.normalize(wp.quatd(wp.float64(q[0]), wp.float64(q[1]), wp.float64(q[2]), wp.float64(q[3]))))
+    shift = turn * body_offset
+    placed = Placed()
+    placed.linear = turn * body_from_object
+    placed.translation = wp.vec3d(wp.float64(p[0]) + shift[0], wp.float64(p[1]) + shift[1], wp.float64(p[2]) + shift[2])
+    return placed
+
+
 @wp.kernel(enable_backward=False)
 def _pose(
     instances: InstanceColumns,
@@ -40,15 +61,11 @@ def _pose(
     """Transform of the instances that bodies carry: world_from_body * body_from_object, composed in float64."""
     i = wp.tid()
     row = rows[i]
-    pose = body_q[instances.body[row]]
-    p, q = wp.transform_get_translation(pose), wp.transform_get_rotation(pose)
-    turn = wp.quat_to_matrix(wp.normalize(wp.quatd(wp.float64(q[0]), wp.float64(q[1]), wp.float64(q[2]), wp.float64(q[3]))))
-    linear = turn * body_from_object[i]
-    shift = turn * body_offset[i]
-    inverse = wp.inverse(linear)
-    instances.world_from_object[row] = narrow_matrix(linear)
+    placed = carried(body_q[instances.body[row]], body_from_object[i], body_offset[i])
+    inverse = wp.inverse(placed.linear)
+    instances.world_from_object[row] = narrow_matrix(placed.linear)
     instances.object_from_world[row] = narrow_matrix(inverse)
-    instances.translation[row] = wp.vec3d(wp.float64(p[0]) + shift[0], wp.float64(p[1]) + shift[1], wp.float64(p[2]) + shift[2])
+    instances.translation[row] = placed.translation
 
 
 @wp.func
@@ -69,6 +86,42 @@ def round_reach(kind: wp.int32, shape: wp.vec4f, row: wp.vec3d) -> wp.vec2d:
     return wp.vec2d(wp.min(a - low_reach, b - high_reach), wp.max(a + low_reach, b + high_reach))
 
 
+@wp.struct
+class Box:
+    """Inverted: nothing."""
+
+    lower: wp.vec3f
+    upper: wp.vec3f
+
+
+@wp.func
+def world_box(kind: wp.int32, shape: wp.vec4f, lo: wp.vec3f, hi: wp.vec3f, m: wp.mat33f, t: wp.vec3d) -> Box:
+    """World bounds, rounded outward, of geometry with the object box ``lo`` to ``hi``: of spheres, cones and capsules exact, else around
+    the transformed object box."""
+    box = Box()
+    if kind < 0 or lo[0] > hi[0]:
+        box.lower = wp.vec3f(_EMPTY, _EMPTY, _EMPTY)
+        box.upper = wp.vec3f(-_EMPTY, -_EMPTY, -_EMPTY)
+        return box
+    if kind == PLANE and not (shape[0] < _EMPTY and shape[1] < _EMPTY):
+        box.lower = wp.vec3f(-_EMPTY, -_EMPTY, -_EMPTY)  # without end: the tree keeps such boxes apart
+        box.upper = wp.vec3f(_EMPTY, _EMPTY, _EMPTY)
+        return box
+    for i in range(3):
+        reach = wp.vec2d()
+        if kind == SPHERE or kind == CONE or kind == CAPSULE:
+            reach = round_reach(kind, shape, wp.vec3d(wp.float64(m[i, 0]), wp.float64(m[i, 1]), wp.float64(m[i, 2])))
+        else:
+            for j in range(3):
+                a = wp.float64(m[i, j]) * wp.float64(lo[j])
+                b = wp.float64(m[i, j]) * wp.float64(hi[j])
+                reach[0] += wp.min(a, b)
+                reach[1] += wp.max(a, b)
+        box.lower[i] = outward(wp.float64(t[i]) + reach[0], wp.float64(-1.0))
+        box.upper[i] = outward(wp.float64(t[i]) + reach[1], wp.float64(1.0))
+    return box
+
+
 @wp.kernel(enable_backward=False)
 def _bounds(
     first: wp.int32,
@@ -81,8 +134,7 @@ def _bounds(
     lower: wp.array[wp.vec3f],
     upper: wp.array[wp.vec3f],
 ):
-    """World bounds of ``rows`` (of all where it is empty), rounded outward: of spheres, cones and capsules exact, else around the
-    transformed object box."""
+    """World bounds of ``rows`` (of all where it is empty): see `world_box`."""
     job = first + wp.tid() * step
     if job >= count:
         return
@@ -96,38 +148,15 @@ def _bounds(
         for i in range(3):
             lo[i] = object_lower[instances.geometry[row]][i]
             hi[i] = object_upper[instances.geometry[row]][i]
-    if kind < 0 or lo[0] > hi[0]:
-        lower[row] = wp.vec3f(_EMPTY, _EMPTY, _EMPTY)
-        upper[row] = wp.vec3f(-_EMPTY, -_EMPTY, -_EMPTY)
-        return
-    m = instances.world_from_object[row]
-    t = instances.translation[row]
-    world_lower = wp.vec3f()
-    world_upper = wp.vec3f()
     shape = wp.vec4f()
     if kind == CONE or kind == CAPSULE or kind == PLANE:
         shape = instances.shape[row]
         if kind == PLANE:
             lo[2] = 0.0
             hi[2] = 0.0
-    if kind == PLANE and not (shape[0] < _EMPTY and shape[1] < _EMPTY):
-        lower[row] = wp.vec3f(-_EMPTY, -_EMPTY, -_EMPTY)  # without end: the tree keeps such boxes apart
-        upper[row] = wp.vec3f(_EMPTY, _EMPTY, _EMPTY)
-        return
-    for i in range(3):
-        reach = wp.vec2d()
-        if kind == SPHERE or kind == CONE or kind == CAPSULE:
-            reach = round_reach(kind, shape, wp.vec3d(wp.float64(m[i, 0]), wp.float64(m[i, 1]), wp.float64(m[i, 2])))
-        else:
-            for j in range(3):
-                a = wp.float64(m[i, j]) * wp.float64(lo[j])
-                b = wp.float64(m[i, j]) * wp.float64(hi[j])
-                reach[0] += wp.min(a, b)
-                reach[1] += wp.max(a, b)
-        world_lower[i] = outward(wp.float64(t[i]) + reach[0], wp.float64(-1.0))
-        world_upper[i] = outward(wp.float64(t[i]) + reach[1], wp.float64(1.0))
-    lower[row] = world_lower
-    upper[row] = world_upper
+    box = world_box(kind, shape, lo, hi, instances.world_from_object[row], instances.translation[row])
+    lower[row] = box.lower
+    upper[row] = box.upper
 
 
 class InstanceTable:
@@ -208,7 +237,7 @@ class InstanceTable:
                 growing.reserve(host.capacity)
         if len(rows) == 0:
             return
-        linear, translation = self._transforms(host, meshes, origin, rows)
+        linear, translation = place(host, meshes, origin, rows)
         inverse = np.zeros_like(linear)
         live = host["kind"][rows] >= 0
         if live.all() and (linear == linear[0]).all():  # as instances that are only placed have it
@@ -248,23 +277,22 @@ class InstanceTable:
         if len(rows) == 0:
             self._posed_rows = self._body_from_object = self._body_offset = None
             return
-        linear, translation = self._transforms(host, meshes, origin, rows)
+        linear, translation = place(host, meshes, origin, rows)
         from_world = bodies_from_world[host["body"][rows]]
         offset = np.einsum("nij,nj->ni", from_world[:, :3, :3], translation) + from_world[:, :3, 3]
         self._posed_rows = wp.array(rows, dtype=wp.int32, device=self.device)
         self._body_from_object = wp.array(from_world[:, :3, :3] @ linear, dtype=wp.mat33d, device=self.device)
         self._body_offset = wp.array(offset, dtype=wp.vec3d, device=self.device)
 
-    @staticmethod
-    def _transforms(host, meshes: MeshTable, origin: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(n, 3, 3) and (n, 3) float64: the mesh's centre and scale and the world's origin folded in."""
-        transform, mesh = host["transform"][rows], host["mesh"][rows]
-        linear, translation = transform[:, :, :3], transform[:, :, 3] - origin
-        if meshes.is_moved:
-            centre = np.where(mesh[:, None] >= 0, meshes.centre[mesh], 0.0)
-            translation = translation + np.einsum("nij,nj->ni", linear, centre)
-            linear = linear * np.where(mesh >= 0, meshes.scale[mesh], 1.0)[:, None, None]
-        return linear, translation
+    @property
+    def posed(self) -> tuple[wp.array | None, wp.array | None, wp.array | None]:
+        """(rows that bodies carry, body_from_object, body_offset), None where bodies carry nothing."""
+        return self._posed_rows, self._body_from_object, self._body_offset
+
+    @property
+    def object_bounds(self) -> tuple[wp.array, wp.array]:
+        """(lower, upper): wp.array[vec3f] by mesh row."""
+        return self._object_lower.array, self._object_upper.array
 
     def update_bounds(self, rows: np.ndarray | None = None) -> None:
         """Recompute the bounds of ``rows`` on the device; None: all."""
@@ -289,3 +317,17 @@ class InstanceTable:
                 device=self.device,
             )
         self.update_bounds()
+
+
+def place(
+    host: HostColumns, meshes: MeshTable, origin: np.ndarray, rows: np.ndarray, transform: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """(n, 3, 3) and (n, 3) float64: linear part and translation of ``rows``, the mesh's centre and scale and the world's origin folded in.
+    ``transform`` (n, 3, 4): other world_from_object than the rows'."""
+    transform, mesh = host["transform"][rows] if transform is None else transform, host["mesh"][rows]
+    linear, translation = transform[:, :, :3], transform[:, :, 3] - origin
+    if meshes.is_moved:
+        centre = np.where(mesh[:, None] >= 0, meshes.centre[mesh], 0.0)
+        translation = translation + np.einsum("nij,nj->ni", linear, centre)
+        linear = linear * np.where(mesh >= 0, meshes.scale[mesh], 1.0)[:, None, None]
+    return linear, translation

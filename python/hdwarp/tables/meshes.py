@@ -177,6 +177,11 @@ class MeshTable:
             points = points / np.repeat(scale, counts)[:, None]
         return points.astype(np.float32, copy=False)
 
+    def in_space_of(self, row: int, points: np.ndarray) -> np.ndarray:
+        """(P, 3) float32: authored points in the object space that the device has a mesh in: less its centre, over its scale."""
+        centre, scale = self.centre[row], self.scale[row]
+        return points if scale == 1.0 and not centre.any() else ((points - centre) / scale).astype(np.float32)
+
     def _append(self, rows: list[int], meshes: Mapping[int, MeshGeometry]) -> _Batch:
         batch = [meshes[row] for row in rows]
         self._grow_bounds(max(rows) + 1)

@@ -8,6 +8,7 @@ import numpy as np
 import warp as wp
 
 from hdwarp.delegate.change_tracker import ChangeTracker, DirtyBits
+from hdwarp.delegate.previous_rows import PreviousRows
 from hdwarp.delegate.render_index import RenderIndex
 from hdwarp.stage.columns import GeometryKind
 from hdwarp.tables.cameras import CameraTable, quaternion_from_matrix
@@ -15,10 +16,12 @@ from hdwarp.tables.cutouts import Cutouts
 from hdwarp.tables.instances import InstanceTable
 from hdwarp.tables.materials import MaterialTable
 from hdwarp.tables.meshes import MeshTable
+from hdwarp.tables.previous import PreviousPoses
 from hdwarp.tables.primvars import build_primvar, primvar_names
 from hdwarp.tables.structs import PrimvarColumns, TopLevel, WorldColumns
 from hdwarp.tables.top_level import TopLevelTree, TreeCounts
 
+_NO_ROWS = np.zeros(0, np.int64)
 _NEAR_ORIGIN = 8192.0  # metres: within this the world's frame is the stage's own
 
 
@@ -68,6 +71,7 @@ class SceneTables:
         self.bodies, self.worlds = BodyTable(), WorldTable()
         self.version = self.layout_version = 0
         self.is_posed = False  # `pose` has moved bodies since the last upload
+        self.previous: PreviousPoses | None = None  # where things were a frame ago: `keep_previous`
         self._tree = TopLevelTree(self.device)
         self._cutouts = Cutouts()
         self._places = _Places()
@@ -113,6 +117,7 @@ class SceneTables:
         self._index = index
         tracker = index.tracker
         if tracker.is_clean():
+            self._sync_previous(_NO_ROWS)
             return TableCounts()
         mesh_counts, mesh_rows = self.meshes.sync(index)
         dirty = tracker.dirty_rows("instances", ~DirtyBits.IDS)
@@ -151,6 +156,7 @@ class SceneTables:
         self._drop_primvars(tracker)
         for table in tracker.TABLES:
             tracker.clear(table)
+        self._sync_previous(rows)
         self.version += 1
         layout = self._addresses(), self._primvars_dropped, self.has_meshes, self.has_shapes, self.has_cutouts, self.cameras.version
         if layout != self._layout:
@@ -159,7 +165,9 @@ class SceneTables:
         return TableCounts(len(rows) + len(renumbered), mesh_counts.built, mesh_counts.refitted, tree_counts.built, tree_counts.refitted)
 
     def _addresses(self) -> list[int]:
-        tables = self.meshes, self.instances, self.materials, self.cameras, self._tree
+        tables = [self.meshes, self.instances, self.materials, self.cameras, self._tree]
+        if self.previous is not None:
+            tables.append(self.previous)
         return [address for table in tables for address in table.addresses()]
 
     def _count_kinds(self, index: RenderIndex, rows: np.ndarray) -> None:
@@ -224,6 +232,33 @@ class SceneTables:
         self.instances.update_bounds()
         self._tree.refit(*self.instances.bounds)
 
+    # -- the frame before -------------------------------------------------------------------------------------------------
+
+    def keep_previous(self) -> PreviousPoses:
+        """From now on remember where things were before a frame changed them: `previous`, which until then takes no memory. What was before
+        the first call is not known; it counts as now. A frame begins with `RenderIndex.previous`.advance()."""
+        if self.previous is None:
+            self.previous = PreviousPoses(self.device)
+            if self._index is not None:
+                self._sync_previous(None)
+        return self.previous
+
+    def _sync_previous(self, rows: np.ndarray | None) -> None:
+        if self.previous is None:
+            return
+        if self._index.previous is None:
+            self._index.previous, rows = PreviousRows(), None
+        if self.previous.sync(self._index, self.meshes, self.cameras, self.worlds.origin[0], rows):
+            self.version += 1
+
+    def pose_previous(self, body_q: wp.array | None, previous_body_q: wp.array | None) -> None:
+        """Where bodies were: at ``previous_body_q``; None: where they are, by ``body_q``; that None too: where the stage had them.
+        ``body_q``: as for `pose`, or the stage's poses. Device work only, unless both are None."""
+        if previous_body_q is None and body_q is None:
+            self.previous.unpose(self._index, self.meshes, self.worlds.origin[0])
+        else:
+            self.previous.pose(self.instances, body_q, body_q if previous_body_q is None else previous_body_q)
+
     def primvar(self, name: str, width: int | None = None) -> PrimvarColumns:
         """Device columns of a primvar, made at first use and kept until the scene changes."""
         key = (name, width)
@@ -232,7 +267,7 @@ class SceneTables:
         return self._primvars[key]
 
     def primvar_names(self) -> list[str]:
-        return primvar_names(self._index)
+        return primvar_names(self._index) if self._index is not None else []
 
 
 class _Places:

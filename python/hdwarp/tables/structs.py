@@ -73,6 +73,16 @@ class InstanceColumns:
 
 
 @wp.struct
+class PreviousColumns:
+    """Where everything was in the frame before, a row an instance as in InstanceColumns; null arrays: where it is now."""
+
+    world_from_object: wp.array[wp.mat33f]
+    translation: wp.array[wp.vec3d]
+    point_start: wp.array[wp.int32]  # where the previous points of a deforming mesh start, -1: its points are what they were
+    points: wp.array[wp.vec3f]  # in the object space of leaf_vertices as they are now: the same centre and scale taken off
+
+
+@wp.struct
 class MaterialColumns:
     """One row a material: constants, linear Rec.709."""
 

@@ -258,6 +258,7 @@ class ViewTable:
         self.specs = wp.array(specs, dtype=ViewSpec, device=device)
         self.rows = wp.zeros(max(self.count, 1), dtype=ViewRow, device=device)
         self.planes = wp.zeros(max(self.count, 1) * MAX_CLIPPING_PLANES, dtype=ClipPlane, device=device)
+        self.previous_rows: wp.array | None = None  # the views as they were a frame ago, where `keep_previous` asked for them
         self._no_transforms = wp.zeros(0, dtype=wp.transformf, device=device)
         self._no_mask = wp.zeros(0, dtype=wp.bool, device=device)
         self._no_clip = wp.zeros(0, dtype=wp.vec2f, device=device)
@@ -275,25 +276,30 @@ class ViewTable:
         shift: tuple[float, float] = (0.0, 0.0),
     ) -> None:
         """Compute the view rows on the device from the columns as they are now. ``body_q``: (bodies,) transformf."""
+        masks = [self._no_mask if mask is None else mask for mask in (view_mask, world_mask)]
+        clip = self._no_clip if clip is None else clip
+        self._launch(cameras, worlds, body_q, camera_transforms, [*masks, clip, wp.vec2d(*shift)], self.rows)
+
+    def keep_previous(self) -> wp.array:
+        """`previous_rows`, made at the first call."""
+        if self.previous_rows is None:
+            self.previous_rows = wp.zeros(max(self.count, 1), dtype=ViewRow, device=self.device)
+        return self.previous_rows
+
+    def update_previous(
+        self, cameras: CameraColumns, worlds: WorldColumns, body_q: wp.array, *, camera_transforms: wp.array | None = None
+    ) -> None:
+        """`previous_rows` from columns of the frame before: rays of the pixels' centres; clip ranges and masks mean nothing there."""
+        plain = [self._no_mask, self._no_mask, self._no_clip, wp.vec2d()]
+        self._launch(cameras, worlds, body_q, camera_transforms, plain, self.previous_rows)
+
+    def _launch(
+        self, cameras: CameraColumns, worlds: WorldColumns, body_q: wp.array, overrides: wp.array | None, how: list[object], rows: wp.array
+    ) -> None:
         if self.count == 0:
             return
-        wp.launch(
-            _view_rows,
-            dim=self.count,
-            inputs=[
-                cameras,
-                worlds,
-                self.specs,
-                body_q,
-                self._no_transforms if camera_transforms is None else camera_transforms,
-                self._no_mask if view_mask is None else view_mask,
-                self._no_mask if world_mask is None else world_mask,
-                self._no_clip if clip is None else clip,
-                wp.vec2d(*shift),
-            ],
-            outputs=[self.rows, self.planes],
-            device=self.device,
-        )
+        inputs = [cameras, worlds, self.specs, body_q, self._no_transforms if overrides is None else overrides, *how]
+        wp.launch(_view_rows, dim=self.count, inputs=inputs, outputs=[rows, self.planes], device=self.device)
 
     def compute_transforms(self, cameras: CameraColumns, body_q: wp.array, *, camera_transforms: wp.array | None, out: wp.array) -> None:
         """(count,) transformf: pose of each view in its world's frame."""

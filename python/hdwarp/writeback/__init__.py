@@ -12,10 +12,10 @@ from hdwarp.writeback import names
 if TYPE_CHECKING:
     from hdwarp.frame import Frame
 
-__all__ = ["write", "write_file"]
+__all__ = ["check_compression", "write", "write_file"]
 
 
-def write(frame: Frame, path: str | os.PathLike[str], *, overwrite: bool = True, compression: str | None = None) -> list[Path]:
+def write(frame: Frame, path: str | os.PathLike[str], *, overwrite: bool = True, compression: str | int | None = None) -> list[Path]:
     """Save ``frame`` and return the files written. ``path`` may be a template (see `names`): PNG and JPEG hold one AOV, so several of
     them need ``{aov}`` in it; EXR and NPZ hold all. ``compression`` as in `write_file`.
     """
@@ -31,22 +31,25 @@ def write(frame: Frame, path: str | os.PathLike[str], *, overwrite: bool = True,
 
 
 def write_file(
-    frame: Frame, path: str | os.PathLike[str], name: str | None = None, *, overwrite: bool = True, compression: str | None = None
+    frame: Frame, path: str | os.PathLike[str], name: str | None = None, *, overwrite: bool = True, compression: str | int | None = None
 ) -> Path:
     """One file; ``path`` is taken as it is. ``name`` is the var or AOV to show in a PNG or JPEG, needed if there are several.
-    ``compression`` is EXR's ("zip", "none", "dwaa", ...; see `exr`), or "none" | "zip" for NPZ.
+    ``compression``: what `check_compression` lets pass; None: the format's default.
     """
     kind = names.format_of(path)
+    if compression is not None:
+        check_compression(kind, compression, os.fspath(path))
     if kind in ("png", "jpeg"):
-        from hdwarp.writeback.png import write_jpeg, write_png
+        from hdwarp.writeback.png import PNG_LEVEL, write_jpeg, write_png
 
-        if compression is not None:
-            raise ArgumentError(f"compression='{compression}' is for .exr and .npz; '{os.fspath(path)}' is neither")
         if name is None:
             if len(frame.vars) != 1:
                 raise ArgumentError(f"'{os.fspath(path)}' holds one AOV; name one of {', '.join(var for var, _, _ in frame.vars)}")
             name = frame.vars[0][0]
-        (write_png if kind == "png" else write_jpeg)(frame, path, name, overwrite=overwrite)
+        if kind == "png":
+            write_png(frame, path, name, level=PNG_LEVEL if compression is None else compression, overwrite=overwrite)
+        else:
+            write_jpeg(frame, path, name, overwrite=overwrite)
     elif name is not None:
         raise ArgumentError(f"'{os.fspath(path)}' holds all AOVs; a picture of '{name}' alone is .png or .jpg")
     elif kind == "exr":
@@ -56,7 +59,24 @@ def write_file(
     else:
         from hdwarp.writeback.npz import write_npz
 
-        if compression not in (None, "none", "zip"):
-            raise ArgumentError(f"compression='{compression}' is no way to write .npz; there are none, zip")
         write_npz(frame, path, compress=compression == "zip", overwrite=overwrite)
     return Path(path)
+
+
+def check_compression(kind: str, compression: str | int, where: str = "compression") -> None:
+    """Raise ArgumentError unless files of this kind can be compressed so: EXR by OpenEXR's names in lower case, PNG by a level from 0
+    (none) to 9 (smallest), NPZ by "none" or "zip". ``where``: the option or file, for the message."""
+    if kind == "exr":
+        from hdwarp.writeback.exr import LOSSLESS, LOSSY
+
+        if compression not in LOSSLESS + LOSSY:
+            lossless, lossy = ", ".join(LOSSLESS), ", ".join(LOSSY)
+            raise ArgumentError(f"{where}: EXR compression {compression!r} is unknown; there are {lossless}; with loss in colour {lossy}")
+    elif kind == "png":
+        if isinstance(compression, bool) or not isinstance(compression, int) or not 0 <= compression <= 9:
+            raise ArgumentError(f"{where}: PNG compression {compression!r} is no level from 0 (none, fast) to 9 (smallest, slow)")
+    elif kind == "npz":
+        if compression not in ("none", "zip"):
+            raise ArgumentError(f"{where}: NPZ compression {compression!r} is unknown; there are none, zip")
+    else:
+        raise ArgumentError(f"{where}: compression {compression!r} is for .exr, .png and .npz")

@@ -1,7 +1,9 @@
 """writeback.names: from an output template to file names; two outputs never share one. No I/O but asking whether a folder exists.
 
 A template may hold ``{stage} {product} {camera} {aov} {frame}`` and a frame number as ``####`` (zero-padded) or ``###.###`` (with
-sub-frames); a brace is written ``{{`` or ``}}``. Padding follows usdrecord, so ``####`` makes 0007 of 7 and -007 of -7.
+sub-frames); a brace is written ``{{`` or ``}}``. Padding follows usdrecord, so ``####`` makes 0007 of 7 and -007 of -7. Where usdrecord
+would round sub-frames to one and the same ``####``, all numbers of the run get the decimals they need: 0001.00, 0001.25, 0001.50. Each
+with as many, so that names sort as frames do.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from hdwarp.errors import ArgumentError
 # What a suffix stands for; the writers are in `hdwarp.writeback`.
 FORMATS = {".exr": "exr", ".png": "png", ".jpg": "jpeg", ".jpeg": "jpeg", ".npz": "npz"}
 _ONE_AOV_A_FILE = {"png", "jpeg"}
+_MOST_DECIMALS = 9
 PLACEHOLDERS = ("stage", "product", "camera", "aov", "frame")
 _HASHES = re.compile(r"(#+)(?:\.(#+))?")
 _HIDE = str.maketrans("#{}", "\x01\x02\x03")
@@ -100,7 +103,18 @@ def stage_name(identifier: str) -> str:
 def expand(template: str, *, stage: str = "", product: str = "", camera: str = "", aov: str = "", frame: float | None = None) -> str:
     """The file name for one output. `plan` does the same for many, with names that tell them apart."""
     output = Output(stage, product, camera, aov, frame)
-    return _expand(template, _values([output])[output], frame)
+    return _expand(template, _values([output])[output], frame, sub_frame_decimals([frame]))
+
+
+def sub_frame_decimals(frames: Iterable[float | None]) -> int:
+    """Decimals that ``####`` needs for these frames: 0 where all are whole, as many as they have up to three (USD's own precision), more
+    only where three would make two frames one."""
+    numbers = {float(frame) for frame in frames if frame is not None}
+    for decimals in range(_MOST_DECIMALS + 1):
+        exact = all(abs(round(number, decimals) - number) < 1e-9 for number in numbers)
+        if exact or (decimals >= 3 and len({round(number, decimals) for number in numbers}) == len(numbers)):
+            return decimals
+    return _MOST_DECIMALS
 
 
 def plan(out: str | os.PathLike[str] | None, outputs: Sequence[Output]) -> list[str]:
@@ -113,7 +127,8 @@ def plan(out: str | os.PathLike[str] | None, outputs: Sequence[Output]) -> list[
         format_of(template)
     values = _values(outputs)
     ours = [out is None or template != os.fspath(out) for template in templates]
-    paths = [_expand(template, values[output], output.frame) for template, output in zip(templates, outputs, strict=True)]
+    decimals = sub_frame_decimals(output.frame for output in outputs)
+    paths = [_expand(template, values[output], output.frame, decimals) for template, output in zip(templates, outputs, strict=True)]
     clash = _first_clash(paths)
     while clash is not None:
         first, second = clash
@@ -128,7 +143,7 @@ def plan(out: str | os.PathLike[str] | None, outputs: Sequence[Output]) -> list[
         for index, template in enumerate(templates):
             if template == family:
                 templates[index] = working
-                paths[index] = _expand(working, values[outputs[index]], outputs[index].frame)
+                paths[index] = _expand(working, values[outputs[index]], outputs[index].frame, decimals)
         clash = _first_clash(paths)
     return paths
 
@@ -151,10 +166,10 @@ def _values(outputs: Sequence[Output]) -> dict[Output, dict[str, str]]:
     return table
 
 
-def _expand(template: str, values: dict[str, str], frame: float | None) -> str:
+def _expand(template: str, values: dict[str, str], frame: float | None, decimals: int) -> str:
     parts = []
     for literal, field, spec in _parse(template):
-        parts.append(_HASHES.sub(lambda match: _padded(template, match, frame), literal))
+        parts.append(_HASHES.sub(lambda match: _padded(template, match, frame, decimals), literal))
         if field == "frame":
             parts.append(_plain_frame(template, frame, spec))
         elif field is not None:
@@ -199,12 +214,10 @@ def _fields(template: str) -> set[str]:
     return {field for _, field, _ in _parse(template) if field is not None}
 
 
-def _padded(template: str, match: re.Match[str], frame: float | None) -> str:
-    whole, decimals = len(match[1]), len(match[2] or "")
-    number = _needed(template, frame)
-    if not decimals and number != int(number):
-        raise ArgumentError(f"output '{template}': frame {number:g} does not fit '{match[0]}'; use {match[0]}.### for sub-frames")
-    return f"{number:0{whole + decimals + 1 if decimals else whole}.{decimals}f}"
+def _padded(template: str, match: re.Match[str], frame: float | None, decimals: int) -> str:
+    """``decimals``: of ``####``; ``####.##`` says itself how many it has."""
+    whole, places = len(match[1]), len(match[2] or "") or decimals
+    return f"{_needed(template, frame):0{whole + places + 1 if places else whole}.{places}f}"
 
 
 def _plain_frame(template: str, frame: float | None, spec: str) -> str:
@@ -282,7 +295,8 @@ def _tells_apart(
     root: str, fields: Sequence[str], number: str, suffix: str, outputs: Sequence[Output], values: dict[Output, dict[str, str]]
 ) -> bool:
     template = _joined(root, fields, number, suffix)
-    return _first_clash([_expand(template, values[output], output.frame) for output in outputs]) is None
+    decimals = sub_frame_decimals(output.frame for output in outputs)
+    return _first_clash([_expand(template, values[output], output.frame, decimals) for output in outputs]) is None
 
 
 def _describe(output: Output, other: Output | None = None) -> str:

@@ -25,6 +25,8 @@ _TURBO = np.array(
     ]
 )
 
+_BLOCK = 1 << 14  # pixels that are converted at a time
+
 
 def picture(frame: Frame, name: str, data_type: str = "") -> tuple[np.ndarray, str]:
     """(H, W, 3 or 4) uint8 and one line that says how to read it. Colour keeps its alpha, unpremultiplied; the rest is opaque RGB."""
@@ -75,6 +77,14 @@ def srgb_decode(codes: np.ndarray) -> np.ndarray:
 
 def encode_colour(colour: np.ndarray) -> np.ndarray:
     """Linear premultiplied (H, W, 3 or 4) to sRGB uint8 with straight alpha, as PNG has it."""
+    result = np.empty(colour.shape, np.uint8)
+    step = max(1, _BLOCK // max(colour.shape[1], 1))
+    for row in range(0, len(colour), step):  # whole, a dozen intermediate arrays would each be asked of the system, page by page
+        result[row : row + step] = _encode_rows(colour[row : row + step])
+    return result
+
+
+def _encode_rows(colour: np.ndarray) -> np.ndarray:
     if colour.shape[2] == 3:
         return to_8_bits(srgb_encode(colour))
     alpha = colour[..., 3:]

@@ -1,0 +1,236 @@
+"""tables.previous: the second pose: where instances, points and cameras were in the frame before. Made when somebody asks for motion.
+
+`InstanceColumns` and `CameraColumns` say where things are, `PreviousPoses` where they were: a row here for a row there. Whatever a frame
+has not changed has the bits of now.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import warp as wp
+
+from hdwarp.delegate.previous_rows import MovedRows
+from hdwarp.delegate.render_index import RenderIndex
+from hdwarp.tables.cameras import CameraColumns, CameraTable, camera_arrays, columns_of, lens_columns, mount
+from hdwarp.tables.instances import InstanceTable, carried, narrow_matrix, place, world_box
+from hdwarp.tables.meshes import MeshTable
+from hdwarp.tables.storage import GrowingArray
+from hdwarp.tables.structs import MESH, PLANE, InstanceColumns, PreviousColumns
+
+
+@wp.kernel(enable_backward=False)
+def _pose_previous(
+    instances: InstanceColumns,
+    body_q: wp.array[wp.transformf],
+    previous_body_q: wp.array[wp.transformf],
+    body_from_object: wp.array[wp.mat33d],
+    body_offset: wp.array[wp.vec3d],
+    rows: wp.array[wp.int32],
+    out: PreviousColumns,
+):
+    """Where the instances that bodies carry were; those of bodies that have not moved get the very bits of now."""
+    i = wp.tid()
+    row = rows[i]
+    body = instances.body[row]
+    if body_q[body] == previous_body_q[body]:
+        out.world_from_object[row] = instances.world_from_object[row]
+        out.translation[row] = instances.translation[row]
+    else:
+        placed = carried(previous_body_q[body], body_from_object[i], body_offset[i])
+        out.world_from_object[row] = narrow_matrix(placed.linear)
+        out.translation[row] = placed.translation
+
+
+@wp.kernel(enable_backward=False)
+def _choose_cameras(now: CameraColumns, changed: CameraColumns, changes: wp.array[wp.int32], follow_bodies: wp.int32, out: CameraColumns):
+    """What a camera was, bit by bit of ``changes`` (as `PROJECTION` has them): the columns of ``changed``, or those of now, which kernels
+    may have written."""
+    row = wp.tid()
+    bits = changes[row]
+    body = now.body[row]
+    pose = wp.transformd(now.transform[row])
+    if (bits & 1) != 0 and not (follow_bodies != 0 and body >= 0):
+        body = -1
+        pose = wp.transformd(changed.transform[row])
+    out.body[row] = body
+    out.transform[row] = pose
+    out.axes[row] = wp.where((bits & 2) != 0, changed.axes[row], now.axes[row])
+    out.lens[row] = wp.where((bits & 4) != 0, changed.lens[row], now.lens[row])
+    out.focal_length[row] = wp.where((bits & 8) != 0, changed.focal_length[row], now.focal_length[row])
+    out.aperture[row] = wp.where((bits & 16) != 0, changed.aperture[row], now.aperture[row])
+    out.aperture_offset[row] = wp.where((bits & 32) != 0, changed.aperture_offset[row], now.aperture_offset[row])
+
+
+@wp.kernel(enable_backward=False)
+def _sweep(
+    instances: InstanceColumns,
+    previous: PreviousColumns,
+    object_lower: wp.array[wp.vec3f],
+    object_upper: wp.array[wp.vec3f],
+    previous_lower: wp.array[wp.vec3f],
+    previous_upper: wp.array[wp.vec3f],
+    lower: wp.array[wp.vec3f],
+    upper: wp.array[wp.vec3f],
+):
+    """Bounds of now (``lower``, ``upper``) -> bounds around both poses."""
+    row = wp.tid()
+    kind = instances.kind[row]
+    lo = wp.vec3f(-1.0, -1.0, -1.0)
+    hi = wp.vec3f(1.0, 1.0, 1.0)
+    if kind == MESH:
+        lo = wp.vec3f(object_lower[instances.geometry[row]])
+        hi = wp.vec3f(object_upper[instances.geometry[row]])
+        if previous.point_start[row] >= 0:
+            lo = wp.vec3f(previous_lower[row])
+            hi = wp.vec3f(previous_upper[row])
+    if kind == PLANE:
+        lo[2] = 0.0
+        hi[2] = 0.0
+    if kind < 0:
+        return
+    box = world_box(kind, instances.shape[row], lo, hi, previous.world_from_object[row], previous.translation[row])
+    lower[row] = wp.min(lower[row], box.lower)
+    upper[row] = wp.max(upper[row], box.upper)
+
+
+class PreviousPoses:
+    """Device columns beside those of `InstanceTable` and `CameraTable`, written by `sync`. Rows that bodies carry are where the stage had
+    them until `pose`, and again after `unpose`."""
+
+    def __init__(self, device: wp.Device) -> None:
+        self.device = device
+        self._world_from_object = GrowingArray(wp.mat33f, device)
+        self._translation = GrowingArray(wp.vec3d, device)
+        self._point_start = GrowingArray(wp.int32, device, fill=-1)
+        self._points = GrowingArray(wp.vec3f, device)
+        self._points_lower, self._points_upper = GrowingArray(wp.vec3f, device), GrowingArray(wp.vec3f, device)
+        self._boxes: list[tuple[np.ndarray, np.ndarray]] | None = None  # (rows, points) of what deforms, to be bounded; None: done
+        self._moved = MovedRows(np.zeros(0, np.int64), np.zeros((0, 3, 4)))
+        self._is_posed = False
+        self._stored, self._chosen = camera_arrays(device), camera_arrays(device)
+        self._camera_changes = GrowingArray(wp.int32, device)  # a bit for each of `PROJECTION`
+        self._cameras_differ = False
+
+    @property
+    def columns(self) -> PreviousColumns:
+        """The struct kernels take."""
+        columns = PreviousColumns()
+        columns.world_from_object, columns.translation = self._world_from_object.array, self._translation.array
+        columns.point_start, columns.points = self._point_start.array, self._points.array
+        return columns
+
+    @property
+    def cameras(self) -> CameraColumns:
+        """As `choose_cameras` left them; what does not tell where a point of the picture is, is not filled in."""
+        return columns_of(self._chosen)
+
+    def addresses(self) -> list[int]:
+        """Where the columns lie: other addresses, other structs."""
+        growing = (self._world_from_object, self._translation, self._point_start, self._points, *self._chosen.values())
+        return [array.array.ptr for array in growing]
+
+    def sync(self, index: RenderIndex, meshes: MeshTable, cameras: CameraTable, origin: np.ndarray, rows: np.ndarray | None = None) -> bool:
+        """Follow the index after its frame went on or changed. ``rows`` (ascending): those whose place has been uploaded anew, None: all.
+        Returns whether anything differs from now, or did so before."""
+        host, before = index.instances, self._moved
+        moved = index.previous.moved(index)
+        stale = np.full(host.capacity, rows is None)
+        stale[before.rows] = True
+        if rows is not None:
+            stale[rows] = True
+        if self._is_posed:
+            stale |= host["body"] >= 0
+        stale[moved.rows] = False
+        self._is_posed, self._moved = False, moved
+        for array in (self._world_from_object, self._translation, self._point_start):
+            array.reserve(host.capacity)
+        stale = np.flatnonzero(stale)
+        self._write(stale, *place(host, meshes, origin, stale))
+        for deformed, _, _ in before.deformed:
+            self._point_start.write_rows(np.sort(deformed), np.full(len(deformed), -1))
+        self._write_moved(index, meshes, origin)
+        self._write_points(meshes)
+        changed = self._sync_cameras(index, cameras, origin)
+        return bool(changed or len(moved.rows) or len(before.rows))
+
+    def _write(self, rows: np.ndarray, linear: np.ndarray, translation: np.ndarray) -> None:
+        self._world_from_object.write_rows(rows, linear)
+        self._translation.write_rows(rows, translation)
+
+    def _write_moved(self, index: RenderIndex, meshes: MeshTable, origin: np.ndarray, only: np.ndarray | None = None) -> None:
+        """``only``: (rows of the index,) bool."""
+        rows, transforms = self._moved.rows, self._moved.transforms
+        if only is not None:
+            rows, transforms = rows[only[rows]], transforms[only[rows]]
+        if (np.diff(rows) < 0).any():
+            order = np.argsort(rows)
+            rows, transforms = rows[order], transforms[order]
+        self._write(rows, *place(index.instances, meshes, origin, rows, transforms))
+
+    def _write_points(self, meshes: MeshTable) -> None:
+        """Previous points of the meshes that deform, each mesh of then once for each mesh of now."""
+        blocks: dict[tuple[int, int], int] = {}
+        self._points.clear()
+        self._boxes = []
+        for rows, mesh, mesh_row in self._moved.deformed:
+            key = (id(mesh), mesh_row)
+            if key not in blocks:
+                blocks[key] = self._points.size
+                self._points.write(self._points.size, meshes.in_space_of(mesh_row, mesh.points))
+            self._boxes.append((np.sort(rows), meshes.in_space_of(mesh_row, mesh.points)))
+            self._point_start.write_rows(np.sort(rows), np.full(len(rows), blocks[key]))
+
+    def _sync_cameras(self, index: RenderIndex, cameras: CameraTable, origin: np.ndarray) -> bool:
+        """Whether any camera differs from now, or did so before."""
+        records, did_differ = cameras.records, self._cameras_differ
+        old = [index.previous.camera(record) for record in records]
+        self._cameras_differ = any(bits for _, bits in old)
+        for array in (self._camera_changes, *self._chosen.values()):
+            array.reserve(max(len(records), 1))
+        if records:
+            then = [before for before, _ in old]
+            places = np.stack([mount(camera, -1, origin, np.zeros((0, 4, 4))) for camera in then])
+            for name, items in {"transform": places, **lens_columns(then)}.items():
+                self._stored[name].write(0, items)
+            self._camera_changes.write(0, np.array([bits for _, bits in old], np.int32))
+        return self._cameras_differ or did_differ
+
+    # -- every frame, on the device ---------------------------------------------------------------------------------------
+
+    def pose(self, instances: InstanceTable, body_q: wp.array, previous_body_q: wp.array) -> None:
+        """Bodies were at ``previous_body_q`` and are at ``body_q``: device work only, nothing allocated."""
+        rows, body_from_object, body_offset = instances.posed
+        if rows is None:
+            return
+        self._is_posed = True
+        inputs = [instances.columns(), body_q, previous_body_q, body_from_object, body_offset, rows, self.columns]
+        wp.launch(_pose_previous, dim=rows.shape[0], inputs=inputs, device=self.device)
+
+    def unpose(self, index: RenderIndex, meshes: MeshTable, origin: np.ndarray) -> None:
+        """What bodies carry was where the stage had it."""
+        if not self._is_posed:
+            return
+        self._is_posed = False
+        carried_rows = index.instances["body"] >= 0
+        rows = np.flatnonzero(carried_rows)
+        self._write(rows, *place(index.instances, meshes, origin, rows))
+        self._write_moved(index, meshes, origin, carried_rows)
+
+    def choose_cameras(self, cameras: CameraTable, *, follow_bodies: bool) -> None:
+        """Fill ``cameras``. ``follow_bodies``: cameras that bodies carry sit in them as now; else they were where the stage had them."""
+        if len(cameras):
+            inputs = [cameras.columns, columns_of(self._stored), self._camera_changes.array, int(follow_bodies), self.cameras]
+            wp.launch(_choose_cameras, dim=len(cameras), inputs=inputs, device=self.device)
+
+    def sweep(self, instances: InstanceTable, lower: wp.array, upper: wp.array) -> None:
+        """Grow the world bounds ``lower``, ``upper`` (N,) vec3f of now, by instance row, to hold both poses, and so every point that goes
+        straight from one to the other. Of things that turn, the arcs may stand out. The first call after a `sync` uploads."""
+        for array in (self._points_lower, self._points_upper):
+            array.reserve(instances.size)
+        for rows, points in self._boxes or ():
+            self._points_lower.write_rows(rows, np.tile(points.min(axis=0), (len(rows), 1)))
+            self._points_upper.write_rows(rows, np.tile(points.max(axis=0), (len(rows), 1)))
+        self._boxes = None
+        boxes = self._points_lower.array, self._points_upper.array
+        inputs = [instances.columns(), self.columns, *instances.object_bounds, *boxes]
+        wp.launch(_sweep, dim=instances.size, inputs=inputs, outputs=[lower, upper], device=self.device)
