@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from hdwarp.aovs.registry import Conversion
 
 
+_TELLING = ("primId", "distance_to_image_plane", "distance_to_camera", "cameraDepth")  # planes whose clear value no hit has
+
+
 @dataclass(eq=False, repr=False)
 class Frame:
     """The planes of one image of one camera, all from the same trace. Row 0 is the top row; lengths in metres."""
@@ -113,8 +116,8 @@ class Frame:
         return self.decode_instance(prim_id, self._pixel("instanceId", row, column))
 
     def missed(self, name: str) -> np.ndarray:
-        """(H, W) bool: pixels that see nothing, told from a plane: its clear value (of primId where that was rendered: it tells best)."""
-        name = "primId" if "primId" in self.arrays else name
+        """(H, W) bool: pixels that see nothing, told from a plane: its clear value (of one that tells best, where it was rendered)."""
+        name = next((best for best in _TELLING if best in self.arrays), name)
         missed = self.arrays[name] == np.asarray(self.clear.get(name, 0))
         return missed if missed.ndim == 2 else missed.all(axis=-1)
 

@@ -304,3 +304,23 @@ def test_what_is_told_of_instances(stage, device):
         stage.RemovePrim("/World/a")
         check(scene, 1)
         assert places() == {"/World/b/sheet", "/World/b/ball"}
+
+
+def test_skinned_instances_with_normals_of_their_own(stage, device):
+    """Instances in one pose are one mesh, but for normals that one of them inherits."""
+    moving.rig(stage)
+    for k in range(2):
+        prim = stage.DefinePrim(f"/World/rig{k}")
+        prim.GetReferences().AddInternalReference("/World/rig")
+        prim.SetInstanceable(True)
+    normals = UsdGeom.PrimvarsAPI(stage.GetPrimAtPath("/World/rig1")).CreatePrimvar("normals", Sdf.ValueTypeNames.Normal3fArray)
+
+    def normals_of(path: str) -> object:
+        return next(gprim.mesh.normals for key, gprim in scene.index.gprims.items() if key[0] == path)
+
+    with Scene(stage, device=device, time=1) as scene:
+        for value in ([(0, 0, 1)], [(1, 0, 0)]):
+            normals.Set(value)
+            check(scene, 1)
+            assert normals_of("/World/rig0/sheet") is None
+            assert [item.path for item in scene.diagnostics if item.code == "skinned-normals"] == ["/World/rig1/sheet"]

@@ -235,6 +235,7 @@ class RenderIndex:
                 new.append(key)
             elif self.gprim_rows.run(key)[1] != count:
                 self._drop_rows(*self.gprim_rows.run(key))
+                removed += self.gprim_rows.run(key)[1]
                 moved.append(key)
         starts = [self.gprim_rows.insert(key, count) for key, count in zip(live, counts, strict=True)]
         revalued = np.array([_has_other_values(self.gprims.get(key), gprim) for key, gprim in live.items()], bool)

@@ -42,6 +42,7 @@ class RenderPass:
         self._moved: tuple[int, np.ndarray] = (-1, np.zeros(0, np.int64))  # (scene version, rows that bodies carry)
         self._stage_poses: tuple[int, wp.array | None] = (-1, None)
         self._converged = False
+        self._made_with: tuple = ()
 
     @property
     def samples(self) -> int:
@@ -55,11 +56,16 @@ class RenderPass:
 
     @property
     def is_converged(self) -> bool:
-        """Whether the last `execute` left a finished picture: always, unless it was progressive."""
-        return self._converged
+        """Whether the last `execute` left a finished picture, and scene, settings and restarts are still those that it was made with.
+        What kernels wrote meanwhile, or other arguments would change, only `execute` sees."""
+        return self._converged and self._made_with == self._circumstances()
+
+    def _circumstances(self) -> tuple:
+        return self.param.scene_version, self.param.restart_count, self.settings
 
     def restart(self) -> None:
         """Progressive pictures begin anew at the next call: for changes that `execute` cannot see."""
+        self._converged = False
         for plan in self._plans.values():
             plan.progress.restart()
 
@@ -102,7 +108,7 @@ class RenderPass:
         """
         targets, values = bound_targets(aov_bindings, clear)
         if views.count == 0 or not targets:
-            self._converged = True
+            self._converged, self._made_with = True, self._circumstances()
             return
         if views.cameras_version not in (None, self.param.cameras_version):
             raise Error("cameras were added to the scene or removed since these views were made; make them anew")
@@ -142,7 +148,7 @@ class RenderPass:
             if other.addresses & plan.addresses:  # what it has begun is about to be written over
                 other.progress.restart()
         done = self._add_sample(plan, place) if progressive else self._render(plan, place, 0, plan.sample_count)
-        self._converged = done == plan.sample_count
+        self._converged, self._made_with = done == plan.sample_count, self._circumstances()
         self.param.completed_samples, self.param.sample_count = done, plan.sample_count
         for target in targets.values():
             if target.buffer is not None:

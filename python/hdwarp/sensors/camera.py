@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import re
 from collections.abc import Mapping, Sequence
 from enum import IntEnum
@@ -90,11 +91,41 @@ class SensorCamera:
         scene = self.scene
         if scene.stage is None:
             raise Error("the scene is closed; open a new Scene, and a sensor on it")
-        rows = scene.cameras.select(self._selection)
-        image = self._image(scene.cameras.label[rows[0]])
-        self.views = scene.delegate.create_views(rows, image, scene_unit=1.0 / scene.metres_per_unit, radial=self._radial)
-        self.view_camera = wp.array(rows, dtype=wp.int32, device=scene.device)
+        rows = self._select()
+        self._cameras = [scene.cameras.label[row] for row in rows]
+        self._spec = self._image(self._cameras[0])
+        self._see(rows)
         self.view_world = wp.zeros(len(rows), dtype=wp.int32, device=scene.device)
+
+    def _select(self) -> list[int]:
+        """Rows of the cameras selected. Raises ArgumentError; of a camera that cannot be rendered it says why."""
+        scene = self.scene
+        try:
+            return scene.cameras.select(self._selection)
+        except ArgumentError as error:
+            names = [name for name in ([self._selection] if isinstance(self._selection, str) else self._selection) if isinstance(name, str)]
+            for item in scene.diagnostics:
+                if item.severity == "error" and any(fnmatch.fnmatchcase(item.path, name) for name in names):
+                    raise ArgumentError(f"{error}; <{item.path}>: {item.message}") from None
+            raise
+
+    def _see(self, rows: Sequence[int]) -> None:
+        scene = self.scene
+        self.views = scene.delegate.create_views(rows, self._spec, scene_unit=1.0 / scene.metres_per_unit, radial=self._radial)
+        self.view_camera = wp.array(rows, dtype=wp.int32, device=scene.device)
+
+    def _follow_cameras(self) -> None:
+        """Other cameras may come and go; the selected ones are found in their new rows. Raises Error where these are others now."""
+        label = self.scene.cameras.label
+        try:
+            found = [label[row] for row in self._select()]
+        except ArgumentError:
+            found = []
+        if found != self._cameras:
+            gone = [path for path in self._cameras if path not in found]
+            what = f"{', '.join(gone[:3])} went" if gone else f"{', '.join([path for path in found if path not in self._cameras][:3])} came"
+            raise Error(f"the sensor's cameras are others now ({what}); cameras were added to the scene or removed: call rebind()")
+        self._see([label.index(path) for path in found])
 
     def _image(self, camera: str):
         """Pixels of the images: conform policy and pixel aspect of the product that targets the first camera."""
@@ -186,7 +217,7 @@ class SensorCamera:
         if scene.stage is None:
             raise Error("the scene is closed; open a new Scene, and a sensor on it")
         if scene.cameras.version != self.views.cameras_version:
-            raise Error("cameras were added to the scene or removed since this sensor was bound; call rebind()")
+            self._follow_cameras()
         self._check(out)
         masks = {"view_mask": view_mask, "world_mask": world_mask}
         body_q = None if state is None else state.body_q

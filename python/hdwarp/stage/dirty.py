@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from pxr import Sdf, Usd, UsdGeom, UsdShade
@@ -61,9 +61,11 @@ def dirty_parts(
     sources: PathMap[set[str]],
     materials: Iterable[str],
     nodes: Iterable[str],
+    wanted: Callable[[], set[str] | None],
 ) -> DirtyParts:
     """``contents``: path of a subtree -> paths of what it is drawn by; ``sources``: path of a prim -> paths of what is made from its
-    values; ``materials``: paths of the materials that are bound; ``nodes``: what these are made from that is not below them."""
+    values; ``materials``: paths of the materials that are bound; ``nodes``: what these are made from that is not below them;
+    ``wanted``: gives what bindings name, be it there or not, None where that cannot be told."""
     if "/" in edits.resynced:
         return DirtyParts(everything=True)
     parts = DirtyParts()
@@ -71,7 +73,7 @@ def dirty_parts(
         parts.metrics = True
         parts.geometry.add(path)
         parts.bindings.update(_places(stage, path))
-        _look_for_materials(stage, path, materials, parts)
+        _look_for_materials(stage, path, materials, wanted, parts)
         parts.materials |= any(f"{node}/".startswith(f"{path}/") for node in nodes)
         _add_roots(stage, path, parts)
     for path, names in edits.changed.items():
@@ -135,18 +137,24 @@ def _is_subset(prim: Usd.Prim) -> bool:
     return prim.GetParent().IsA(UsdGeom.Mesh)
 
 
-def _look_for_materials(stage: Usd.Stage, path: str, materials: Iterable[str], parts: DirtyParts) -> None:
+def _look_for_materials(
+    stage: Usd.Stage, path: str, materials: Iterable[str], wanted: Callable[[], set[str] | None], parts: DirtyParts
+) -> None:
     """Materials that come or go may be bound anywhere; nodes inside one in use are nobody else's bindings."""
     if any(path.startswith(f"{material}/") for material in materials):
         parts.materials = True
         return
-    came = False
+    came: list[str] = []
     if prim := stage.GetPrimAtPath(path):
         parts.materials |= categorise(prim, prim.GetTypeName())[0] is Category.SHADING  # a node that a material leads to
-        came = any(below.IsA(UsdShade.Material) for below in Usd.PrimRange(prim, Usd.PrimAllPrimsPredicate))
+        came = [str(below.GetPath()) for below in Usd.PrimRange(prim, Usd.PrimAllPrimsPredicate) if below.IsA(UsdShade.Material)]
     else:
         parts.materials = True  # such a node may be gone
-    if came or any(material == path or material.startswith(f"{path}/") for material in materials):
+    rebind = any(material == path or material.startswith(f"{path}/") for material in materials)
+    if came and not rebind:
+        targets = wanted()
+        rebind = targets is None or not targets.isdisjoint(place for material in came for place in _places(stage, material))
+    if rebind:
         parts.materials = True
         parts.bindings.add("/")
         parts.roots.add("/")

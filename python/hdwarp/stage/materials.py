@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
-from pxr import Tf, Usd, UsdShade
+from pxr import Sdf, Tf, Usd, UsdShade
 
 from hdwarp.errors import Diagnostics
 from hdwarp.stage.columns import Material
@@ -58,6 +58,21 @@ def bound_materials(stage: Usd.Stage, paths: Sequence[str], purposes: Sequence[s
         if not bound[k] or k in inherited:
             _report_broken(prims[k], path, purposes, bound[k], diagnostics)
     return bound
+
+
+def binding_targets(stage: Usd.Stage, askers: Iterable[str]) -> set[str] | None:
+    """What the bindings of prims, and of what is above them, name: materials that are there or not; None: it cannot be told, for a
+    binding is forwarded."""
+    prims = {prefix for asker in askers for prefix in Sdf.Path(asker).GetPrefixes()}
+    found: set[str] = set()
+    for prim in map(stage.GetPrimAtPath, prims):
+        for name in prim.GetAuthoredPropertyNames() if prim else ():
+            if name.startswith("material:binding"):
+                for target in prim.GetRelationship(name).GetTargets():
+                    if target.IsPropertyPath() and not target.name.startswith("collection:"):
+                        return None
+                    found.add(str(target.GetPrimPath()))
+    return found
 
 
 def _compute(prims: list[Usd.Prim], todo: list[int], paths: Sequence[str], purpose: str, diagnostics: Diagnostics) -> list[tuple]:

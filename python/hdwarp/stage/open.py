@@ -138,9 +138,9 @@ def resolve_time(stage: Usd.Stage, time: float | Usd.TimeCode | None) -> Usd.Tim
     try:
         number = float(time)
     except (TypeError, ValueError):
-        raise ArgumentError(f"time is {time!r}; give a time code (a number), a Usd.TimeCode or None") from None
+        raise ArgumentError(f"time is {time!r}; give a time code (a number) or a Usd.TimeCode") from None
     if not math.isfinite(number):
-        raise ArgumentError(f"time is {number}; give a finite time code, or None for the stage's start")
+        raise ArgumentError(f"time is {number}; give a finite time code")
     return Usd.TimeCode(number)
 
 

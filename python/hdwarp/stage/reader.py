@@ -22,7 +22,7 @@ from hdwarp.stage.changes import StageEdits
 from hdwarp.stage.columns import Body, Camera, Gprim, GprimKey, Material, Site, StageChanges, StageColumns
 from hdwarp.stage.dirty import DirtyParts, dirty_parts
 from hdwarp.stage.facts import FactReader
-from hdwarp.stage.materials import bound_materials, nodes_outside, read_material
+from hdwarp.stage.materials import binding_targets, bound_materials, nodes_outside, read_material
 from hdwarp.stage.open import metres_per_unit, population_mask, report_composition, report_messages
 from hdwarp.stage.path_map import PathMap
 from hdwarp.stage.skinning import Skinning
@@ -30,6 +30,7 @@ from hdwarp.stage.spec import PURPOSES
 from hdwarp.stage.traverse import Drawn, InstancerEntry, MeshEntry, Walk, walk_stage, walk_subtree
 from hdwarp.stage.varying import VaryingAttributes
 
+_UNKNOWN = object()
 COMPLEXITIES = ("low", "medium", "high", "veryhigh")
 
 
@@ -92,6 +93,7 @@ class StageReader:
         self._records: PathMap[PrimRecord] = PathMap()
         self._geometry: PathMap[MeshEntry | InstancerEntry] = PathMap()
         self._bindings: PathMap[tuple[str, tuple[Diagnostic, ...]]] = PathMap()  # asker -> path of its material
+        self._targets: object = _UNKNOWN  # what bindings name, looked up when somebody asks
         self._bound: Counter[str] = Counter()  # materials by bindings
         self._told: dict[str, tuple[Diagnostic, ...]] = {}  # of the records that have something to tell
         self._material_told: dict[str, tuple[Diagnostic, ...]] = {}
@@ -189,9 +191,8 @@ class StageReader:
                     anew = time.IsDefault() or self.time.IsDefault()
                     edits = StageEdits({"/"}) if anew else self._varying.added_to(edits)
                 bound = [path for path in self._bound if path]  # without "", the material of what has none
-                parts = dirty_parts(
-                    self.stage, edits, self._contents, self._sources, bound, frozenset().union(*self._material_nodes.values())
-                )
+                nodes = frozenset().union(*self._material_nodes.values())
+                parts = dirty_parts(self.stage, edits, self._contents, self._sources, bound, nodes, self._wanted_materials)
             self.time = time
             if not parts:
                 return None, 0
@@ -221,6 +222,7 @@ class StageReader:
         for path in parts.prims:
             self._geometry.pop(path, None)
         for path in parts.bindings:
+            self._targets = _UNKNOWN
             for _, (material, _) in self._bindings.take(path):
                 _count(self._bound, material, -1)
         for path in parts.new_points:
@@ -333,6 +335,11 @@ class StageReader:
             if (path in self._material_uses) != (path in self.materials):
                 self._materials_in_doubt.add(path)
 
+    def _wanted_materials(self) -> set[str] | None:
+        if self._targets is _UNKNOWN:
+            self._targets = binding_targets(self.stage, self._bindings)
+        return self._targets
+
     # -- materials --------------------------------------------------------------------------------------------------------
 
     def _material_finder(self, drawn: list[Drawn], told: OwnedDiagnostics) -> Callable[[Drawn], tuple[str, tuple[str, ...]]]:
@@ -348,6 +355,7 @@ class StageReader:
         for item in log:
             said.setdefault(item.path, []).append(item)
         for asker, path in zip(paths, bound, strict=True):
+            self._targets = _UNKNOWN
             self._bindings[asker] = path, tuple(said.get(asker, ()))
             _count(self._bound, path, 1)
         nothing = "", ()

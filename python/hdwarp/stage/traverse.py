@@ -89,7 +89,7 @@ class Walk:
     cameras: dict[str, tuple[Gf.Matrix4d, str]] = field(default_factory=dict)
     lights: list[str] = field(default_factory=list)
     types: dict[str, str | dict[str, int]] = field(default_factory=dict)  # owner -> type of an imageable prim; types and their numbers
-    skinned: dict[Skin, MeshEntry] = field(default_factory=dict)  # never kept longer: poses are read anew
+    skinned: dict[tuple[Skin | None, bytes | None], MeshEntry] = field(default_factory=dict)  # never kept longer: poses are read anew
     contents: list[tuple[str, str]] = field(default_factory=list)  # (path of a subtree, owner of what it is drawn by)
     sources: list[tuple[str, str]] = field(default_factory=list)  # (path of a prim, owner of what is made from its values)
     visited: int = 0
@@ -244,8 +244,9 @@ def _mesh_entry(walk: Walk, facts: Facts, state: State) -> MeshEntry:
     inherited_normals = state.constants.get("normals")
     time, path = walk.reader.time, _own_path(facts, state)
     skin = _skin(walk, facts, state)
-    if skin is not None and skin in walk.skinned:
-        return walk.skinned[skin]
+    pose = skin, None if inherited_normals is None else inherited_normals.tobytes()
+    if skin is not None and pose in walk.skinned:
+        return walk.skinned[pose]
     is_kept = inherited_normals is None and skin is None
     entry = walk.geometry.get(path) if is_kept else None
     if entry is not None and entry.has_new_points:
@@ -259,8 +260,9 @@ def _mesh_entry(walk: Walk, facts: Facts, state: State) -> MeshEntry:
     found = read_mesh(facts.prim, facts.names, facts.varying, facts.subsets, inherited_normals, time, state.path, told)
     if found is not None:
         if skin is not None:
+            skin.told.clear()
             skin.deform(found[0])
-            told.extend(list(skin.told))
+            told.extend([replace(item, path=state.path) for item in skin.told])
         entry.raw, entry.scheme, entry.slots = found[0], found[0].scheme, found[1].slots
         walk.meshes.add(entry)
     if told:
@@ -268,7 +270,7 @@ def _mesh_entry(walk: Walk, facts: Facts, state: State) -> MeshEntry:
     if is_kept:
         walk.geometry[path] = entry
     elif skin is not None:
-        walk.skinned[skin] = entry
+        walk.skinned[pose] = entry
     return entry
 
 

@@ -180,11 +180,17 @@ def _normalised(values: np.ndarray, low: float, high: float) -> np.ndarray:
 
 
 def _motion(array: np.ndarray, hit: np.ndarray) -> tuple[np.ndarray, str]:
-    finite = np.where(np.isfinite(array), array, 0.0)
+    """``hit``: what is neither at rest nor known to have been seen is not told from the background: both are grey."""
+    known = np.isfinite(array).all(axis=-1)
+    finite = np.where(known[..., None], array, 0.0)
     reach = float(np.abs(finite).max(initial=0.0)) or 1.0
     image = np.full((*array.shape[:2], 3), 128, np.uint8)
     image[..., :2] = to_8_bits(0.5 + finite / (2.0 * reach))
-    return _masked(image, hit), f"R right, G down, grey at rest, {reach:.6g} px at full strength"
+    image[~known] = (255, 0, 255)
+    said = f"R right, G down, grey at rest, {reach:.6g} px at full strength, magenta where it was behind the camera"
+    if not (hit & known & (array == 0.0).all(axis=-1)).any():  # no other plane says what was hit
+        return image, f"{said}; misses are grey"
+    return _masked(image, hit), f"{said}; black for no hit"
 
 
 def _by_bounds(array: np.ndarray, hit: np.ndarray, unit: str) -> tuple[np.ndarray, str]:
