@@ -20,6 +20,7 @@ from hdwarp.stage.skinning import Skinning
 from hdwarp.stage.transforms import columns_from_gf
 
 InstancerEntry = tuple[InstancerData | None, tuple[Diagnostic, ...], str]  # and where it was found
+_IDENTITY = Gf.Matrix4d(1.0)
 _MOST_NESTED = 50_000_000  # instances of nested instancers: their numbers multiply
 
 
@@ -46,7 +47,7 @@ class State:
 
 
 def root_state() -> State:
-    return State("", Gf.Matrix4d(1.0), True, None, None, "", {}, "", False, None, None, "", False, "", "")
+    return State("", _IDENTITY, True, None, None, "", {}, "", False, None, None, "", False, "", "")
 
 
 @dataclass(slots=True, eq=False)
@@ -135,7 +136,7 @@ def _inherit(walk: Walk, facts: Facts, parent: State, path: str) -> State:
     """The state of a prim below ``parent``."""
     matrix = parent.matrix
     if facts.local is not None:
-        matrix = facts.local if facts.resets else facts.local * matrix
+        matrix = facts.local if facts.resets or matrix is _IDENTITY else facts.local * matrix
     constants = parent.constants
     if facts.constants is not None:
         both = {**constants, **facts.constants}
