@@ -66,13 +66,13 @@ def test_rows_hold_the_place_of_the_frame_before(world):
     assert np.array_equal(pose(then, ball_row)[0], np.eye(3, dtype=np.float32))
     for a, b in zip(pose(now, wall_row), pose(then, wall_row), strict=True):
         assert np.array_equal(a, b)
-    version = tables.version
+    version = tables.previous_version
     index.previous.advance()
     tables.sync(index)  # nothing has changed: all is at rest, which is a change of what is drawn
-    assert pose(tables.previous.columns, ball_row)[1].tolist() == [4, 1, -6] and tables.version == version + 1
+    assert pose(tables.previous.columns, ball_row)[1].tolist() == [4, 1, -6] and tables.previous_version == version + 1
     index.previous.advance()
     tables.sync(index)
-    assert tables.version == version + 1
+    assert tables.previous_version == version + 1
 
 
 def test_points_of_the_frame_before_only_where_they_differ(world):

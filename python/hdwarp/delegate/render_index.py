@@ -343,7 +343,7 @@ class RenderIndex:
             "body": (spread([self._body_row.get(g.body, -1) for g in records]), DirtyBits.TRANSFORM | DirtyBits.IDS),
             "world": (np.zeros(total, np.int32), DirtyBits.ALL),
             "single_sided": (spread([not g.double_sided for g in records]), DirtyBits.PARAMS),
-            "instance_id": (instance_id, DirtyBits.IDS),
+            "instance_id": (instance_id, DirtyBits.IDS | DirtyBits.INSTANCER),
         }
         at = slice(rows[0], rows[-1] + 1) if (np.diff(rows) == 1).all() else rows
         fresh = self.instances["kind"][at] < 0
