@@ -35,7 +35,7 @@ FLOORS: list[set[str]] = [
     {"author", "batch.shots"},
     {"scene", "rendering"},
     {"sensors", "physics", "batch"},
-    {"viewer", "cli", "examples"},
+    {"viewer", "cli", "examples", "__main__"},
 ]
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
 PXR_ROOMS = {"schema_registration", "stage", "author", "writeback", "physics", "examples"}

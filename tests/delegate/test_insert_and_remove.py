@@ -8,7 +8,7 @@ import pytest
 from hdwarp.delegate.change_tracker import DirtyBits
 from hdwarp.delegate.render_index import RenderIndex
 from hdwarp.errors import ArgumentError
-from hdwarp.stage.columns import Body, Camera, GeometryKind, Gprim, Material, MeshGeometry
+from hdwarp.stage.columns import Body, Camera, GeometryKind, Gprim, Instancer, Material, MeshGeometry, Primvar
 
 
 def quad(z: float = 0.0, **extra) -> MeshGeometry:
@@ -124,3 +124,59 @@ def test_slots_of_subsets_follow_their_materials():
     index.insert(sphere("/s", subset_materials=("/m/b", "/m/a", "/m/b")))
     assert slots("/s") == [index.material_rows[path] for path in ("/m/b", "/m/a", "/m/b")]
     assert slots("/t") == [index.material_rows["/m/b"]]
+
+
+def test_materials_and_bodies_may_come_after_what_names_them():
+    index = RenderIndex()
+    index.insert(sphere("/s", material="/m", body="/b", subset_materials=("/m",)))
+    row = index.gprim_rows[("/s", (), 0)]
+    assert (index.instances["material"][row], index.instances["body"][row]) == (-1, -1)
+    index.insert(Material("/m"), Body("/b", np.eye(4)))
+    assert index.instances["material"][row] == index.material_rows["/m"]
+    assert index.instances["body"][row] == 0
+    index.remove("/m")
+    index.insert(Material("/other"))  # in the row that /m had
+    start = int(index.instances["subset_start"][row])
+    assert (index.instances["material"][row], index.subsets["material"][start]) == (-1, -1)
+
+
+@pytest.mark.parametrize(
+    ("record", "said"),
+    [
+        ("garbage", "a str is no record"),
+        (Gprim("/s", GeometryKind.SPHERE, None, np.eye(4)), "transforms are"),
+        (Gprim("/s", GeometryKind.MESH, None, at(0, 0, 0)), "MeshGeometry"),
+        (Gprim("/s", 77, None, at(0, 0, 0)), "GeometryKind"),
+        (sphere("/s", instance_ids=np.zeros(3, np.int32)), "3 instance_ids for 1"),
+        (mesh("/s", quad(face_subset=np.array([5], np.int16))), "face_subset holds 5"),
+        (mesh("/s", quad(normals=Primvar("faceVarying", np.ones((1, 3), np.float32)))), "normals .* has 1"),
+        (mesh("/s", quad(normals=Primvar("vertex", np.ones((1, 3), np.float32), np.array([0, 0, 0, 9], np.int32)))), "holds 9"),
+        (Camera("/c", np.eye(4), np.eye(3), clipping_planes=np.zeros((5000, 4))), "5000 clipping planes"),
+    ],
+)
+def test_records_that_lead_nowhere_are_refused_and_change_nothing(record, said):
+    index = RenderIndex()
+    index.insert(sphere("/kept"))
+    with pytest.raises(ArgumentError, match=said):
+        index.insert(sphere("/new"), record)
+    assert index.prim_paths == ["/kept"]
+
+
+@pytest.mark.parametrize("wrong", [-1, 4, 1000])
+def test_triangles_of_points_that_are_not_there(wrong):
+    broken = quad()
+    broken.triangle_points = np.array([(0, 1, 2), (0, 2, wrong)], np.int32)
+    with pytest.raises(ArgumentError, match=f"triangle_points holds {wrong}, outside 0..3"):
+        RenderIndex().insert(mesh("/m", broken))
+
+
+def test_ids_that_are_not_there():
+    index = RenderIndex()
+    index.insert(sphere("/P", instancer=Instancer("/I", np.array([7])), instance_ids=np.zeros(1, np.int32)))
+    assert index.prim_path(0, 0) == "/P"
+    assert index.instance_ids(0, 0) == (7,)
+    for look in (index.prim_path, index.instance_ids):
+        with pytest.raises(ArgumentError, match="instanceId 1 is out of range"):
+            look(0, 1)
+        with pytest.raises(ArgumentError, match="primId 9 is out of range"):
+            look(9, 0)

@@ -324,3 +324,75 @@ def test_skinned_instances_with_normals_of_their_own(stage, device):
             check(scene, 1)
             assert normals_of("/World/rig0/sheet") is None
             assert [item.path for item in scene.diagnostics if item.code == "skinned-normals"] == ["/World/rig1/sheet"]
+
+
+def test_prototypes_that_lead_through_another_relationship(device):
+    """PointInstancer.prototypes may name a relationship; what that names is followed too."""
+    stage = Usd.Stage.CreateInMemory()
+    UsdGeom.Sphere.Define(stage, "/P/ball")
+    UsdGeom.Cube.Define(stage, "/P/box")
+    stage.GetPrimAtPath("/P").SetSpecifier(Sdf.SpecifierOver)
+    forward = stage.OverridePrim("/F").CreateRelationship("fwd")
+    forward.SetTargets(["/P/ball"])
+    instancer = UsdGeom.PointInstancer.Define(stage, "/pi")
+    instancer.CreatePrototypesRel().SetTargets(["/F.fwd"])
+    instancer.CreateProtoIndicesAttr([0])
+    instancer.CreatePositionsAttr([(0, 0, 0)])
+    with Scene(stage, device=device) as scene:
+        for targets in (["/P/box"], [], ["/P/ball"]):
+            forward.SetTargets(targets)
+            scene.sync()
+            assert scene.index.prim_paths == targets
+        stage.RemovePrim("/F")
+        scene.sync()
+        assert scene.index.prim_paths == []
+
+
+def test_a_material_that_nothing_names_is_not_worth_a_look_at_the_stage(device):
+    stage = Usd.Stage.CreateInMemory()
+    for i in range(50):
+        UsdGeom.Sphere.Define(stage, f"/W/s{i}")
+    UsdShade.MaterialBindingAPI.Apply(stage.GetPrimAtPath("/W/s3")).Bind(UsdShade.Material.Define(stage, "/Looks/red"))
+    with Scene(stage, device=device) as scene:
+        UsdShade.Material.Define(stage, "/Looks/idle")
+        assert scene.sync().prims_read <= 2
+        UsdShade.MaterialBindingAPI.Apply(stage.GetPrimAtPath("/W/s4")).GetDirectBindingRel().SetTargets(["/Looks/late"])
+        scene.sync()
+        assert scene.index.material_paths == ["/Looks/red"]
+        UsdShade.Material.Define(stage, "/Looks/late")  # somebody waits for this one
+        scene.sync()
+        assert scene.index.material_paths == ["/Looks/late", "/Looks/red"]
+
+
+def test_constant_primvars_and_custom_data_leave_arrays_alone(device, monkeypatch):
+    from hdwarp.stage import traverse
+
+    stage = Usd.Stage.CreateInMemory()
+    mesh = UsdGeom.Mesh.Define(stage, "/m")
+    mesh.CreatePointsAttr([(0, 0, 0), (1, 0, 0), (1, 1, 0)])
+    mesh.CreateFaceVertexCountsAttr([3])
+    mesh.CreateFaceVertexIndicesAttr([0, 1, 2])
+    color = UsdGeom.PrimvarsAPI(mesh).CreatePrimvar("displayColor", Sdf.ValueTypeNames.Color3fArray, "constant")
+    color.Set([(1, 0, 0)])
+    with Scene(stage, device=device) as scene:
+        reads = []
+        real = traverse.read_mesh
+        monkeypatch.setattr(traverse, "read_mesh", lambda *args: reads.append(args) or real(*args))
+
+        def constants() -> dict:
+            scene.sync()
+            (gprim,) = scene.index.gprims.values()
+            return {name: value.tolist() for name, value in gprim.constants.items()}
+
+        color.Set([(0, 1, 0)])
+        assert constants() == {"displayColor": [0, 1, 0]}
+        mesh.GetPrim().CreateAttribute("userProperties:note", Sdf.ValueTypeNames.Float).Set(1.0)
+        mesh.CreateDoubleSidedAttr(True)
+        assert constants() and not reads
+        color.SetInterpolation("vertex")
+        color.Set([(0, 0, 1)] * 3)
+        assert constants() == {} and len(reads) == 1
+        color.SetInterpolation("constant")
+        color.Set([(0, 0, 1)])
+        assert constants() == {"displayColor": [0, 0, 1]} and len(reads) == 2
+        assert not scene.index.gprims[("/m", (), 0)].mesh.primvars

@@ -220,3 +220,60 @@ def test_wrong_arrays_are_named(scene, device):
 def test_what_later_versions_do_is_refused_by_name(scene, options):
     with pytest.raises(NotSupported, match=next(iter(options))):
         hdwarp.SensorCamera(scene, **({"cameras": "*"} | options))
+
+
+def test_other_cameras_may_come_and_go(device):
+    """The sensor finds its own in their new rows; only where these are others now it asks to be bound anew."""
+    stage = Usd.Stage.CreateInMemory()
+    UsdGeom.Sphere.Define(stage, "/ball")
+    for name, z in (("b", 5.0), ("d", 9.0)):
+        UsdGeom.XformCommonAPI(UsdGeom.Camera.Define(stage, f"/{name}")).SetTranslate((0, 0, z))
+    with hdwarp.Scene(stage, device=device) as scene:
+        sensor = hdwarp.SensorCamera(scene, cameras="/d", resolution=(8, 8))
+        out = sensor.allocate(["distance_to_image_plane"])
+
+        def middle() -> float:
+            sensor.update(None, out)
+            return float(out["distance_to_image_plane"].numpy()[0, 4, 4])
+
+        before = middle()
+        UsdGeom.Camera.Define(stage, "/a")
+        scene.sync()
+        assert middle() == before
+        stage.RemovePrim("/a")
+        stage.RemovePrim("/b")
+        scene.sync()
+        assert middle() == before
+        assert sensor.compute_view_transforms().numpy()[0, 2] == pytest.approx(0.09)
+        stage.RemovePrim("/d")
+        scene.sync()
+        for look in (middle, sensor.compute_view_transforms):
+            with pytest.raises(hdwarp.Error, match=r"/d went.*rebind\(\)"):
+                look()
+
+
+def test_states_without_poses_and_of_other_sizes_are_refused(device):
+    from hdwarp.state import State
+
+    stage = Usd.Stage.CreateInMemory()
+    UsdPhysics.RigidBodyAPI.Apply(UsdGeom.Xform.Define(stage, "/R").GetPrim())
+    UsdGeom.Sphere.Define(stage, "/R/s")
+    UsdGeom.Camera.Define(stage, "/R/eye")
+    with hdwarp.Scene(stage, device=device) as scene:
+        sensor = hdwarp.SensorCamera(scene, cameras="*", resolution=(8, 8))
+        out = sensor.allocate(["color"])
+        none = wp.zeros(0, dtype=wp.transformf, device=device)
+        for state in (State(None, None, 0.0), State(none, None, 0.0), 7):
+            with pytest.raises(hdwarp.ArgumentError):
+                sensor.update(state, out)
+            with pytest.raises(hdwarp.ArgumentError):
+                sensor.compute_view_transforms(state)
+        with pytest.raises(hdwarp.ArgumentError):
+            sensor.compute_view_transforms(scene.state(), out=none)
+
+
+def test_a_camera_that_cannot_be_rendered_says_why(device):
+    stage = Usd.Stage.CreateInMemory()
+    UsdGeom.Camera.Define(stage, "/cam").CreateFocalLengthAttr(-1.0)
+    with hdwarp.Scene(stage, device=device) as scene, pytest.raises(hdwarp.ArgumentError, match="no camera matches.*focalLength is -1"):
+        hdwarp.SensorCamera(scene, cameras="/cam")
