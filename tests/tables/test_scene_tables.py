@@ -135,6 +135,29 @@ def test_removed_meshes_are_reclaimed(device):
         assert np.array_equal(planes[name], fresh[name])
 
 
+def test_memory_of_meshes_is_let_go_with_them(device):
+    def grid(size: float) -> MeshGeometry:
+        points = np.random.default_rng(0).uniform(-size, size, (30_000, 3)).astype(np.float32)
+        corners = np.arange(30_000, dtype=np.int32).reshape(-1, 3)
+        return MeshGeometry(points, corners, corners, np.arange(10_000, dtype=np.int32), 10_000, 30_000)
+
+    index, tables = RenderIndex(), SceneTables(device)
+    few = stage([mesh("/w", wall(), 0, 0, -4)])
+    alone, _ = render(few, device, index=index, tables=tables)
+    before = tables.device_bytes
+    render(
+        stage([mesh("/w", wall(), 0, 0, -4), *(mesh(f"/m{i}", grid(1.0 + i), i, 0, -9) for i in range(5))]),
+        device,
+        index=index,
+        tables=tables,
+    )
+    assert tables.device_bytes > before + 3_000_000
+    again, _ = render(few, device, index=index, tables=tables)
+    assert tables.device_bytes < before + 100_000
+    for name in alone:
+        assert np.array_equal(alone[name], again[name])
+
+
 def test_a_mesh_without_triangles_and_an_empty_scene_draw_nothing(device):
     empty = MeshGeometry(*(np.zeros((0, 3), t) for t in (np.float32, np.int32, np.int32)), np.zeros(0, np.int32), 0, 0)
     for columns in (stage([mesh("/m", empty, 0, 0, -4)]), stage([])):

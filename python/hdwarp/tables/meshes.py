@@ -146,6 +146,8 @@ class MeshTable:
         self.geometry.clear()
         self._batches.clear()
         self._used, self._live = dict.fromkeys(_PARTS, 0), 0
+        for growing in self._arrays.values():
+            growing.reset()
 
     def _refit(self, rows: list[int], meshes: Mapping[int, MeshGeometry]) -> int:
         batches: dict[int, _Batch] = {}

@@ -67,3 +67,8 @@ class GrowingArray:
     def clear(self) -> None:
         """Forget all items; the memory is kept."""
         self.size = 0
+
+    def reset(self) -> None:
+        """Forget all items, and let go of the memory."""
+        self.size = 0
+        self.array = self._allocate(1)
