@@ -218,6 +218,8 @@ def _places(stage: Usd.Stage, path: str) -> Iterator[str]:
     root, below = (path, "") if end < 0 else (path[:end], path[end:])
     prototype = stage.GetPrimAtPath(root)
     for instance in prototype.GetInstances() if prototype else ():
+        if not instance:  # of a prototype that is about to go
+            continue
         for place in _places(stage, str(instance.GetPath())):
             yield place + below
 
