@@ -214,7 +214,8 @@ class Scene:
         Raises Error when the scene is closed or its stage has expired, StageError with ``strict`` for an error found on the stage.
         Whatever reading raises, the scene stays as it was; after any failure the next call reads the whole stage.
         """
-        return self.apply(self.read(time), advance=advance)
+        with no_collecting():  # over both halves: between them there is nothing to find
+            return self.apply(self.read(time), advance=advance)
 
     def read(self, time: float | Usd.TimeCode | None = None) -> Pending:
         """The half of `sync` that reads the stage. It touches no index and no table, so it may run on another thread while this scene is
