@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def render(
-    stage_or_path: Usd.Stage | str | Path,
+    stage_or_path: Usd.Stage | str | Path | Scene,
     camera: str | None = None,
     *,
     time: float | Usd.TimeCode | None = None,
@@ -43,7 +43,7 @@ def render(
     clear: Mapping[str, object] | None = None,
     previous: float | Usd.TimeCode | None = None,
 ) -> Frame:
-    """Render one camera of a stage.
+    """Render one camera of a stage, or of an open `Scene` as its last `sync` left it (time, purposes and device are then the scene's).
 
     ``camera``: path of a Camera or a RenderProduct; None: the settings' first product, else the first camera, else a framed default view.
     ``time``: a time code; None: startTimeCode if authored, else the earliest. ``aovs``: planes by name; None: the product's vars, else
@@ -57,10 +57,28 @@ def render(
     """
     if truth:
         raise NotSupported("render(truth=True): ground-truth objects and labels are not supported yet")
-    diagnostics = Diagnostics()
-    stage = open_stage(stage_or_path, diagnostics=diagnostics)
     if settings is not None and not isinstance(settings, str | RenderSettings):
         raise ArgumentError(f"settings={settings!r}: expected the path of a RenderSettings prim, or hdwarp.RenderSettings(...)")
+    diagnostics = Diagnostics()
+    if isinstance(stage_or_path, Scene):
+        return _render_open(
+            stage_or_path,
+            {
+                "time": time,
+                "purposes": purposes,
+                "device": device,
+                "previous": previous,
+                "complexity": None if complexity == "low" else complexity,
+            },
+            camera=camera,
+            resolution=resolution,
+            aovs=aovs,
+            samples=samples,
+            settings=settings,
+            strict=strict,
+            clear=clear,
+        )
+    stage = open_stage(stage_or_path, diagnostics=diagnostics)
     settings_path = settings if isinstance(settings, str) else None
     shot = plan_shot(
         stage,
@@ -82,6 +100,41 @@ def render(
     if then != now:
         keep_as_previous(scene, shot)
         scene.sync(now)
+    how = settings if isinstance(settings, RenderSettings) else None
+    return render_shot(scene, shot, samples=samples, settings=how, clear=clear, diagnostics=diagnostics)
+
+
+def _render_open(
+    scene: Scene,
+    of_the_scene: Mapping[str, object],
+    *,
+    camera: str | None,
+    resolution: tuple[int, int] | None,
+    aovs: Sequence[str] | None,
+    samples: int,
+    settings: str | RenderSettings | None,
+    strict: bool,
+    clear: Mapping[str, object] | None,
+) -> Frame:
+    """`render` of an open scene; ``of_the_scene``: options that it was made with, or is synced to."""
+    scene.check_open()
+    for name, value in of_the_scene.items():
+        if value is not None:
+            raise ArgumentError(f"{name}={value!r} goes with a stage: an open scene has its own (Scene({name}=), or Scene.sync for times)")
+    diagnostics = Diagnostics()
+    shot = plan_shot(
+        scene.stage,
+        camera,
+        resolution=resolution,
+        aovs=aovs,
+        purposes=scene.purposes,
+        settings=settings if isinstance(settings, str) else None,
+        diagnostics=diagnostics,
+        time=scene.time_code,
+    )
+    if strict:
+        diagnostics.raise_errors()
+        scene.diagnostics.raise_errors()
     how = settings if isinstance(settings, RenderSettings) else None
     return render_shot(scene, shot, samples=samples, settings=how, clear=clear, diagnostics=diagnostics)
 

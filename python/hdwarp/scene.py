@@ -126,7 +126,11 @@ class Scene:
         self.purposes = check_purposes(purposes)
         self._make_delegate()
         self._reader: StageReader | None = StageReader(
-            self.stage, purposes=self.purposes, complexity=complexity, material_purposes=material_purposes, mask=mask
+            self.stage,
+            purposes=self.purposes,
+            complexity=complexity,
+            material_purposes=names_of(material_purposes, "material_purposes"),
+            mask=mask,
         )
         self._listener = ChangeListener(self.stage)
         self.time: float | None = None  # time code read at; None for the default time, or the earliest where no start is authored
@@ -327,12 +331,19 @@ class Scene:
         self.close()
 
 
+def names_of(value: object, option: str) -> list[str]:
+    """A list of names, or one text with commas between them. Raises ArgumentError for what is neither."""
+    names = value.split(",") if isinstance(value, str) else value
+    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
+        raise ArgumentError(f"{option}={value!r}: expected a list of names")
+    return list(names)
+
+
 def check_purposes(purposes: Sequence[str] | None) -> tuple[str, ...]:
     """Purposes to draw; "default" is always among them, as in usdrecord."""
     if purposes is None:
         return DEFAULT_PURPOSES
-    if isinstance(purposes, str):
-        purposes = purposes.split(",")
+    purposes = names_of(purposes, "purposes")
     unknown = [purpose for purpose in purposes if purpose not in PURPOSES]
     if unknown:
         raise ArgumentError(f"unknown purpose {unknown[0]!r}; purposes: {', '.join(PURPOSES)}")

@@ -123,6 +123,8 @@ def bound_targets(bindings: AovBindings, clear: Mapping[str, object] | None) -> 
         if len(by_name) < len(bindings):
             raise ArgumentError(f"a plane is bound twice among {', '.join(item.aov_name for item in bindings)}; copy the buffer instead")
         bindings = by_name
+    if clear is not None and not isinstance(clear, Mapping):
+        raise ArgumentError(f"clear is a {type(clear).__name__}; give AOV name -> value")
     unbound = [name for name in (clear or {}) if name not in bindings]
     if unbound:
         raise ArgumentError(f"clear names {', '.join(unbound)}; bound are {', '.join(bindings) or 'none'}")
