@@ -180,7 +180,7 @@ class Scene:
         columns.world_from_object = wp.array(linear, dtype=wp.mat33f, device=device)
         columns.object_from_world = wp.array(np.linalg.inv(linear), dtype=wp.mat33f, device=device)
         columns.translation = wp.array(np.array([i.translation for i in self.instances]), dtype=wp.vec3d, device=device)
-        for name, default in (("world", 0), ("prim_id", 0), ("instance_id", 0), ("body_id", -1)):
+        for name, default in (("world", 0), ("prim_id", 0), ("instance_id", 0), ("body", -1)):
             setattr(columns, name, wp.array([i.ids.get(name, default) for i in self.instances], dtype=wp.int32, device=device))
         columns.kind = wp.array([i.kind for i in self.instances], dtype=wp.int32, device=device)
         columns.geometry = wp.array([i.mesh for i in self.instances], dtype=wp.int32, device=device)

@@ -23,16 +23,16 @@ def scene(tools):
     def add(kind, **options):
         scene.add(kind, np.eye(3) * 0.9, (2.2 * next(at) - 4.4, 0, -10), **options)
 
-    add(MESH, mesh=plain, material=2, prim_id=11, instance_id=3, body_id=1)
+    add(MESH, mesh=plain, material=2, prim_id=11, instance_id=3, body=1)
     add(MESH, mesh=parts, material=0, subset_materials=(2, 1), prim_id=12, world=5)
     add(MESH, mesh=parts, material=-1, subset_materials=(-1, -1), prim_id=13, instance_id=9)
-    add(SPHERE, material=1, prim_id=14, body_id=0)
+    add(SPHERE, material=1, prim_id=14, body=0)
     add(CUBE, prim_id=15)
     return scene
 
 
 def expected(scene, hit, name):
-    columns = {"primId": "prim_id", "instanceId": "instance_id", "bodyId": "body_id", "worldId": "world"}
+    columns = {"primId": "prim_id", "instanceId": "instance_id", "bodyId": "body", "worldId": "world"}
     image = np.full(hit.instance.shape, -1)
     for number, instance in enumerate(scene.instances):
         at = hit.instance == number

@@ -127,7 +127,7 @@ def ids_kernel(lanes: int) -> wp.Kernel:
                 value = of_instances(instances.instance_id, row, lowest, highest, clear.instance_id)
                 store_scalars(value, low, high, pixel, out.instance_id)
             if out.body_id:
-                store_scalars(of_instances(instances.body_id, row, lowest, highest, clear.body_id), low, high, pixel, out.body_id)
+                store_scalars(of_instances(instances.body, row, lowest, highest, clear.body_id), low, high, pixel, out.body_id)
             if out.world_id:
                 store_scalars(of_instances(instances.world, row, lowest, highest, clear.world_id), low, high, pixel, out.world_id)
             if out.instance_row:

@@ -246,7 +246,8 @@ def split_nodes(
     unit_limit: wp.int32,
     child_start: wp.array[wp.int32],
 ):
-    """Split the range of every node of a level into up to eight: always the largest box that is no leaf yet.
+    """Split the range of every node of a level into up to eight: always the largest box that is no leaf yet. Near the bottom of trees of
+    single items always the one with the most, and only until every child's children fit into one node: else nodes are half empty.
 
     A node that needs more leaves than ``unit_limit`` is split evenly by index instead: that bounds the depth. The children of
     node ``i`` start at ``child_start[9 * i : 9 * i + 9]``, the last end filling up.
@@ -263,10 +264,16 @@ def split_nodes(
     weight[0] = 1.0
     n = wp.int32(1)
     even = (bound[1] - bound[0] + leaf_size - 1) // leaf_size > unit_limit
+    bottom = leaf_size == 1 and bound[1] - bound[0] > 8 and bound[1] - bound[0] <= 64
     for _turn in range(7):
         chosen = wp.int32(-1)
+        most = wp.int32(8)
         for i in range(n):
-            if bound[i + 1] - bound[i] > leaf_size:
+            if bottom:
+                if bound[i + 1] - bound[i] > most:
+                    most = bound[i + 1] - bound[i]
+                    chosen = i
+            elif bound[i + 1] - bound[i] > leaf_size:
                 if chosen < 0 or weight[i] > weight[wp.max(chosen, 0)]:
                     chosen = i
         if chosen >= 0:

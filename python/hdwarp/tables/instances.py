@@ -178,7 +178,6 @@ class InstanceTable:
             "body": wp.int32,
             "prim_id": wp.int32,
             "instance_id": wp.int32,
-            "body_id": wp.int32,
             "material": wp.int32,
             "subset_start": wp.int32,
             "subset_material": wp.int32,
@@ -251,7 +250,6 @@ class InstanceTable:
             "kind": np.where(hidden[rows], -1, host["kind"][rows]),
             "geometry": host["mesh"][rows],
             "shape": host["shape"][rows],
-            "body_id": host["body"][rows],  # a body's row is its rank
         }
         for name in ("rank", "world", "body", "prim_id", "instance_id", "material", "subset_start"):
             values[name] = host[name][rows]

@@ -63,10 +63,9 @@ class InstanceColumns:
     rank: wp.array[wp.int32]  # order in which equal depths are settled: the lower wins
     cull: wp.array[wp.int32]  # 1: single sided under the cull setting, its back faces are looked through
     world: wp.array[wp.int32]
-    body: wp.array[wp.int32]  # row, -1 none
+    body: wp.array[wp.int32]  # row, which is the rank given out; -1 none
     prim_id: wp.array[wp.int32]  # given out
     instance_id: wp.array[wp.int32]  # given out
-    body_id: wp.array[wp.int32]  # given out
     material: wp.array[wp.int32]  # row, -1 none
     subset_start: wp.array[wp.int32]  # into subset_material; only read where the mesh has subsets
     subset_material: wp.array[wp.int32]  # material row of each subset slot, -1: the instance's own material
