@@ -210,7 +210,8 @@ class Scene:
 
         Usd tells nobody, and so this follows nothing, of edits inside the layers of value clips, be it by reloading them (values are read
         anew where time moves, or where the prim itself is edited), of files that change on disk before their layers are reloaded, and of
-        what a material binding leads to that is no Material. `close` the scene and open another to have all read again.
+        what a material binding leads to that is no Material. `close` the scene and open another to have all read again. Where the file of
+        a sublayer, reference or payload is gone, ``diagnostics`` has an error until it is back; what was read of it stays.
 
         Each call is a frame: `motion` is measured against the scene as the call before left it, see `keep_previous`. ``advance=False``:
         the call is part of the last frame, and what that is measured against stays.

@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from pxr import Sdf, Usd, UsdGeom, UsdShade
+from pxr import Sdf, Usd, UsdGeom, UsdShade, UsdUtils
 from tests.live import moving
 from tests.live.test_live_stage import check
 from tests.live.test_time_values import world_from
 
+from hdwarp.errors import StageError
 from hdwarp.scene import Scene, SyncCounts
 
 HEADER = "#usda 1.0\n"
@@ -75,6 +76,109 @@ def test_a_sublayer_gone(stage, folder, device):
         stage.Reload()
         check(scene, 1)
         assert radius(scene, "/sub/ball") == 0.75
+
+
+def told_of_layers(scene: Scene) -> list[tuple[str, str]]:
+    """(severity and path, message) of what is told of arcs, file names without folders."""
+    folder = f"{Path(scene.stage.GetRootLayer().realPath).parent}/"
+    return [
+        (f"{item.severity} {item.path.replace(folder, '')}", item.message.replace(folder, ""))
+        for item in scene.diagnostics
+        if item.code == "composition"
+    ]
+
+
+ASKERS = {"sub.usda": "root.usda", "asset.usda": "root.usda", "deep.usda": "sub.usda", "part.usda": "asset.usda", "box.usdz": "root.usda"}
+
+
+@pytest.mark.parametrize("by", ["stage", "layer"])
+@pytest.mark.parametrize(("file", "asker"), ASKERS.items())
+def test_files_that_go_are_told_until_they_are_back(file, asker, by, stage, folder, device):
+    """A sublayer, what references and a payload bring, a sublayer's sublayer, a reference in a reference, a package. Usd draws on."""
+    deep, part, box = (folder / name for name in ("deep.usda", "part.usda", "box.usda"))
+    deep.write_text(HEADER + ball("deep", 0.2))
+    (folder / "sub.usda").write_text("#usda 1.0\n(subLayers = [@deep.usda@])\n" + ball("sub", 0.5))
+    part.write_text(HEADER + ball("part", 0.3))
+    inner = 'def Xform "more" (references = @./part.usda@</part>) {}'
+    (folder / "asset.usda").write_text(HEADER + ball("asset", 1.0).rstrip("}\n") + "}\n" + inner + "\n}\n")
+    box.write_text(HEADER + ball("box", 0.4))
+    assert UsdUtils.CreateNewUsdzPackage(str(box), str(folder / "box.usdz"))
+    stage.DefinePrim("/World/box", "Xform").GetReferences().AddReference("./box.usdz", "/box")
+    stage.GetRootLayer().Save()
+    stage.Reload()
+
+    def reload() -> None:
+        stage.Reload() if by == "stage" else Sdf.Layer.Find(str(folder / file)).Reload(force=True)
+
+    paths = ("/sub/ball", "/deep/ball", "/World/two/ball", "/World/two/more/ball", "/World/box/ball")
+    with Scene(stage, device=device, time=1) as scene:
+        seen = [radius(scene, path) for path in paths]
+        assert all(seen) and not told_of_layers(scene)
+        (folder / file).rename(folder / "elsewhere")
+        reload()
+        done = check(scene, 1)
+        assert done == NOTHING
+        ((path, message),) = told_of_layers(scene)
+        assert path == f"error {asker}" and f"The file of @{file}@" in message and f"of @{asker}@, is gone" in message
+        assert [radius(scene, path) for path in paths] == seen
+        check(scene, 2)  # at another time, and after an edit
+        UsdGeom.Sphere.Define(stage, "/World/new")
+        check(scene, 2)
+        assert told_of_layers(scene) == [(path, message)]
+        (folder / "elsewhere").rename(folder / file)
+        reload()
+        check(scene, 2)
+        assert not told_of_layers(scene) and [radius(scene, path) for path in paths] == seen
+        assert scene.sync() == NOTHING
+
+
+def test_a_file_that_goes_and_the_arc_after_it(stage, folder, device):
+    """Nobody asks for the file any more: nothing is told. It is asked for again: now Usd tells, as it cannot open it."""
+    with Scene(stage, device=device, time=1) as scene:
+        (folder / "sub.usda").unlink()
+        stage.Reload()
+        check(scene, 1)
+        assert len(told_of_layers(scene)) == 1
+        stage.GetRootLayer().subLayerPaths.clear()
+        check(scene, 1)
+        assert not told_of_layers(scene) and radius(scene, "/sub/ball") == 0.0
+        stage.GetRootLayer().subLayerPaths.append("./sub.usda")
+        check(scene, 1)
+        ((_, message),) = told_of_layers(scene)
+        assert "Could not load sublayer @sub.usda@" in message
+
+
+def test_lost_files_of_several_askers_and_strict_scenes(stage, folder, device):
+    (folder / "other.usda").write_text(HEADER + 'def Xform "other" (references = @./asset.usda@</asset>) {}\n')
+    stage.DefinePrim("/World/more", "Xform").GetReferences().AddReference("./other.usda", "/other")
+    stage.GetRootLayer().Save()
+    with Scene(stage, device=device, time=1, strict=True) as scene:
+        (folder / "asset.usda").rename(folder / "elsewhere")
+        stage.Reload()
+        for _ in range(2):
+            with pytest.raises(StageError, match=r"other\.usda@ \(and of 1 other layer\), is gone"):
+                scene.sync()
+        assert radius(scene, "/World/more/ball") == 1.0
+        (folder / "elsewhere").rename(folder / "asset.usda")
+        check(scene, 1)
+        assert not told_of_layers(scene)
+
+
+def test_files_that_nobody_has_lost(folder, device):
+    """A root layer nobody asks for, layers in memory, a layer that was never saved."""
+    stage = Usd.Stage.CreateNew(str(folder / "unsaved.usda"))
+    new = Sdf.Layer.New(Sdf.FileFormat.FindByExtension("usda"), str(folder / "new.usda"))
+    new.ImportFromString(HEADER + ball("new", 0.5))
+    anonymous = Sdf.Layer.CreateAnonymous()
+    anonymous.ImportFromString(HEADER + ball("memory", 0.25))
+    stage.GetRootLayer().subLayerPaths[:] = ["./new.usda", anonymous.identifier]
+    UsdGeom.Camera.Define(stage, "/cam")
+    UsdGeom.SetStageMetersPerUnit(stage, 1.0)
+    with Scene(stage, device=device, time=1) as scene:
+        assert (radius(scene, "/new/ball"), radius(scene, "/memory/ball")) == (0.5, 0.25)
+        (folder / "unsaved.usda").unlink()
+        check(scene, 1)
+        assert not told_of_layers(scene)
 
 
 def test_a_file_that_is_not_there_yet(stage, folder, device):

@@ -39,6 +39,7 @@ def kernel_variants(device) -> list:
     from hdwarp.aovs.motion import motion_kernel
     from hdwarp.aovs.pixel_runs import lane_count
     from hdwarp.aovs.resolve_kernels import geometry_kernel
+    from hdwarp.sensors.conversions import data_type_kernel
     from hdwarp.shade.headlight import colour_kernel, samples_kernel
     from hdwarp.trace.free import free_kernel
     from hdwarp.trace.jobs import SceneKinds
@@ -57,6 +58,7 @@ def kernel_variants(device) -> list:
     lanes = lane_count(device)
     for factory in (geometry_kernel, ids_kernel, primvar_kernel, normals_kernel, motion_kernel, colour_kernel, samples_kernel):
         kernels.append(factory(lanes))
+    kernels.append(data_type_kernel(lanes))
     kinds = [SceneKinds(mesh=mesh, shapes=shapes) for mesh, shapes in itertools.product((True, False), truth)]
     for kind, affine, peel in itertools.product(kinds, truth, truth):
         kernels.append(trace_kernel(kind, affine, peel) if device.is_cpu else pixel_kernel(kind, affine, peel))

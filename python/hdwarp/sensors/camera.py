@@ -9,12 +9,14 @@ from enum import IntEnum
 
 import warp as wp
 
-from hdwarp.aovs.registry import aov_spec
+from hdwarp.aovs.registry import primvar_name
 from hdwarp.delegate.aov import array_type
 from hdwarp.delegate.render_pass import check_inputs
 from hdwarp.delegate.render_settings import RenderSettings
 from hdwarp.errors import ArgumentError, Error, NotSupported
 from hdwarp.scene import Scene
+from hdwarp.sensors.conversions import convert, plane_of, render_bindings
+from hdwarp.sensors.data_types import DATA_TYPES
 from hdwarp.stage.render_spec import find_render_prims, made_up_product, product_for_camera
 from hdwarp.state import State
 from hdwarp.views.conform import image_spec
@@ -58,7 +60,8 @@ class SensorCamera:
 
         ``resolution``: (width, height); None: that of the first product that targets the first camera, else 1280x720 with a diagnostic.
         ``samples``: samples a pixel for colour, a square number. ``clipping_range`` [m] replaces the cameras' own; ``clip``: "planar" or
-        "radial". ``settings``: RenderSettings; None: those of ``scene.delegate``. ``clear``: AOV name -> value of pixels that see nothing.
+        "radial". ``settings``: RenderSettings; None: those of ``scene.delegate``. ``clear``: AOV or data type -> value of pixels that
+        see nothing.
 
         Raises ArgumentError for patterns that match nothing and bad values, NotSupported for what later versions do.
         """
@@ -157,14 +160,15 @@ class SensorCamera:
         return self.views.height
 
     def allocate(self, aovs: Sequence[str]) -> dict[str, wp.array]:
-        """Arrays (view, H, W) for `update` to fill, by AOV name: scalars, vec2f/vec3f/vec4f or vec4ub."""
+        """Arrays (view, H, W) for `update` to fill, by the names of AOVs and of `sensors.data_types` (`motion_vectors`): scalars,
+        vec2f/vec3f/vec4f or vec4ub."""
         if isinstance(aovs, str):
             aovs = [aovs]
         if not isinstance(aovs, (list, tuple, set, dict)) or not all(isinstance(name, str) for name in aovs):
-            raise ArgumentError(f"aovs={aovs!r}: expected a list of AOV names")
+            raise ArgumentError(f"aovs={aovs!r}: expected a list of names of AOVs or data types")
         shape = (self.view_count, self.height, self.width)
-        types = {name: array_type(self.scene.tables, name) for name in aovs}
-        if "motion" in types:
+        types = {name: self._pixel_type(name) for name in aovs}
+        if any(plane_of(name) == "motion" for name in types):
             self.scene.keep_previous()
         total = sum(wp.types.type_size_in_bytes(dtype) for dtype in types.values()) * shape[0] * shape[1] * shape[2]
         if total > _LARGEST_IMAGES:
@@ -194,9 +198,9 @@ class SensorCamera:
         ``pose=False``: the scene is posed already. ``view_mask`` (view_count,) bool and ``world_mask`` (world_count,) bool on the device:
         views that are off keep their pixels. ``camera_transforms`` (view_count,) transformf: poses in the world's frame for this call.
 
-        ``previous``: the state that `motion` is measured against: where bodies, and the cameras they carry, were. None: where they are in
-        ``state``; without ``state`` where the stage had them before the last `Scene.sync`, as everything that no body carries. Cameras
-        given by ``camera_transforms`` were at ``previous_camera_transforms``, or have not moved.
+        ``previous``: the state that `motion` and `motion_vectors` are measured against: where bodies, and the cameras they carry, were.
+        None: where they are in ``state``; without ``state`` where the stage had them before the last `Scene.sync`, as everything that no
+        body carries. Cameras given by ``camera_transforms`` were at ``previous_camera_transforms``, or have not moved.
         Raises Error when the scene's cameras have changed since the sensor was bound, ArgumentError for arrays of another shape or type.
         """
         for name, value in {"world_indices": world_indices, "camera_rays": camera_rays}.items():
@@ -207,7 +211,10 @@ class SensorCamera:
                 check_state(name, given)
         if not isinstance(out, Mapping):
             raise ArgumentError(f"out is a {type(out).__name__}; expected a dictionary of arrays as allocate() gives it")
-        unknown = [name for name in (clear or {}) if name not in out]
+        if clear is not None and not isinstance(clear, Mapping):
+            raise ArgumentError(f"clear is a {type(clear).__name__}; give name of an output -> value")
+        clear = {**self._clear, **(clear or {})}
+        unknown = [name for name in clear if name not in out]
         if unknown:
             raise ArgumentError(f"clear names {', '.join(unknown)}, which are not among the outputs: {', '.join(out)}")
         scene = self.scene
@@ -216,6 +223,7 @@ class SensorCamera:
         if scene.cameras.version != self.views.cameras_version:
             self._follow_cameras()
         self._check(out)
+        planes, values, steps = render_bindings(out, clear)
         masks = {"view_mask": view_mask, "world_mask": world_mask}
         body_q = None if state is None else state.body_q
         then = {
@@ -229,20 +237,20 @@ class SensorCamera:
             scene.tables.pose(state.body_q)
         self._pass.execute(
             self.views,
-            out,
+            planes,
             body_q=body_q,
-            clear={**self._clear, **(clear or {})},
+            clear=values,
             clip=self._clip,
             camera_transforms=camera_transforms,
             **masks,
             **then,
         )
+        convert(self.views, steps, scene.device)
 
     def _check(self, out: Mapping[str, wp.array]) -> None:
         shape = (self.view_count, self.height, self.width)
         for name, array in out.items():
-            aov_spec(name)
-            dtype = array_type(self.scene.tables, name)
+            dtype = self._pixel_type(name)
             if not isinstance(array, wp.array) or array.shape != shape or array.dtype is not dtype or array.device != self.scene.device:
                 given = f"{array.dtype.__name__} {array.shape} on {array.device}" if isinstance(array, wp.array) else type(array).__name__
                 raise ArgumentError(
@@ -250,6 +258,15 @@ class SensorCamera:
                 )
             if not array.is_contiguous:
                 raise ArgumentError(f"out[{name!r}] is not contiguous")
+
+    def _pixel_type(self, name: str) -> type:
+        """Warp type of one pixel of an AOV or data type. Raises ArgumentError that names those there are."""
+        try:
+            return array_type(self.scene.tables, plane_of(name))
+        except ArgumentError as error:
+            if isinstance(name, str) and primvar_name(name):
+                raise
+            raise ArgumentError(f"{error}; data types: {', '.join(DATA_TYPES)}") from None
 
     def compute_view_transforms(self, state: State | None = None, out: wp.array | None = None) -> wp.array:
         """(view_count,) transformf: pose of each view in its world's frame, USD camera axes."""

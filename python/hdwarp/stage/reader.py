@@ -22,6 +22,7 @@ from hdwarp.stage.changes import StageEdits
 from hdwarp.stage.columns import Body, Camera, Gprim, GprimKey, Material, Site, StageChanges, StageColumns
 from hdwarp.stage.dirty import DirtyParts, dirty_parts
 from hdwarp.stage.facts import FactReader
+from hdwarp.stage.layer_files import LayerFiles
 from hdwarp.stage.materials import binding_targets, bound_materials, nodes_outside, read_material
 from hdwarp.stage.open import metres_per_unit, population_mask, report_composition, report_messages
 from hdwarp.stage.path_map import PathMap
@@ -80,6 +81,8 @@ class StageReader:
         self._purposes, self._material_purposes = frozenset(purposes), tuple(material_purposes)
         self._mask = None if mask is None else population_mask(mask)
         self._varying = VaryingAttributes(stage)
+        self._layer_files = LayerFiles(stage)
+        self._lost_files: list[str] = []  # as told
         self._forget()
 
     def _forget(self) -> None:
@@ -194,6 +197,8 @@ class StageReader:
                 nodes = frozenset().union(*self._material_nodes.values())
                 parts = dirty_parts(self.stage, edits, self._contents, self._sources, bound, nodes, self._wanted_materials)
             self.time = time
+            if not parts.metrics and self._layer_files.lost() != self._lost_files:
+                parts.metrics = True
             if not parts:
                 return None, 0
             with no_collecting(), quietly() as messages:
@@ -208,6 +213,9 @@ class StageReader:
             self._forget_prototypes()
             told_of_stage = Diagnostics()
             report_composition(stage, told_of_stage)
+            self._layer_files.refresh()
+            self._lost_files = self._layer_files.lost()
+            self._layer_files.report(self._lost_files, told_of_stage)
             metrics = _Metrics(metres_per_unit(stage, told_of_stage), _up_axis(stage, told_of_stage))
             if metrics != self._metrics:
                 parts.roots = {"/"}
