@@ -15,7 +15,7 @@ PACKAGE = Path(__file__).resolve().parents[1] / "python" / "hdwarp"
 # Rooms in the order data flows; a room may import from its own floor and from those before it. One floor: neither comes first.
 FLOORS: list[set[str]] = [
     {"errors", "garbage", "schema_registration", "later"},
-    {"stage"},
+    {"stage", "worlds"},
     {"delegate"},
     {"launch", "state", "tables"},
     {"views"},

@@ -21,10 +21,11 @@ if TYPE_CHECKING:
     from hdwarp.delegate.render_pass import RenderPass
     from hdwarp.delegate.render_settings import RenderSettings
     from hdwarp.frame import Frame
-    from hdwarp.later import SensorManager, authored_worlds, replicate
+    from hdwarp.later import SensorManager
     from hdwarp.rendering import render
     from hdwarp.scene import Scene, SyncCounts
     from hdwarp.sensors.camera import RayMode, SensorCamera
+    from hdwarp.worlds import authored_worlds, replicate
 
 __version__ = "0.1.0"
 
@@ -45,10 +46,10 @@ _LAZY = {
     "SensorManager": "hdwarp.later",
     "SyncCounts": "hdwarp.scene",
     "author": "hdwarp.author",
-    "authored_worlds": "hdwarp.later",
+    "authored_worlds": "hdwarp.worlds",
     "physics": "hdwarp.physics",
     "render": "hdwarp.rendering",
-    "replicate": "hdwarp.later",
+    "replicate": "hdwarp.worlds",
     "sensors": "hdwarp.sensors",
 }
 

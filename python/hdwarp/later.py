@@ -23,11 +23,9 @@ class _NotYet(type):
 
 
 def not_yet(name: str) -> type:
-    """A stand-in for a class or function of the contract, under its public name: `not_yet("hdwarp.replicate")`."""
+    """A stand-in for a class or function of the contract, under its public name: `not_yet("hdwarp.SensorManager")`."""
     module, _, attribute = name.rpartition(".")
     return _NotYet(attribute, (), {"__qualname__": name, "__module__": module, "__doc__": f"{name}: not supported yet."})
 
 
-replicate = not_yet("hdwarp.replicate")
-authored_worlds = not_yet("hdwarp.authored_worlds")
 SensorManager = not_yet("hdwarp.SensorManager")

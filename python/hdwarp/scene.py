@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,15 +11,18 @@ import numpy as np
 import warp as wp
 
 from hdwarp.delegate.render_delegate import RenderDelegate
+from hdwarp.delegate.worlds import Worlds
 from hdwarp.errors import ArgumentError, Diagnostic, Diagnostics, Error, NotSupported, raise_errors
 from hdwarp.garbage import no_collecting
 from hdwarp.launch import find_device
 from hdwarp.stage.changes import ChangeListener
-from hdwarp.stage.columns import Site, StageChanges, StageColumns
+from hdwarp.stage.columns import Camera, StageChanges, StageColumns
 from hdwarp.stage.open import open_stage, resolve_time
 from hdwarp.stage.reader import StageReader
 from hdwarp.stage.spec import PURPOSES
+from hdwarp.stage.worlds import resolve_worlds, root_poses, spread_cameras
 from hdwarp.state import State
+from hdwarp.tables.frames import FrameTable
 
 if TYPE_CHECKING:
     from pxr import Usd
@@ -69,25 +72,7 @@ class Pending:
     time: float | None
     facts: StageFacts
     told: tuple[Diagnostic, ...] | None
-
-
-class PathTable:
-    """Prims known by path only: ``label``."""
-
-    def __init__(self, label: Sequence[str]) -> None:
-        self.label = list(label)
-
-    def __len__(self) -> int:
-        return len(self.label)
-
-
-class SiteTable(PathTable):
-    """Named frames: ``label``, ``body`` (row, -1 none), ``world_from_site`` (n, 4, 4) float64 [m]."""
-
-    def __init__(self, sites: Sequence[Site], body_row: Callable[[str], int]) -> None:
-        super().__init__([site.path for site in sites])
-        self.body = np.array([body_row(site.body) for site in sites], np.int32)
-        self.world_from_site = np.stack([site.world_from_site for site in sites]) if sites else np.zeros((0, 4, 4))
+    root_poses: np.ndarray | None = None  # (groups of worlds, 4, 4): see `Worlds.poses`
 
 
 class Scene:
@@ -110,12 +95,9 @@ class Scene:
         ``material_purposes``: purposes of material bindings, in order of preference; "" is the all-purpose one.
 
         Raises StageError for what is no stage (and, with ``strict``, for the first error found on it), ArgumentError for bad options,
-        NotSupported for ``worlds``.
         """
         if mask is not None and not isinstance(mask, (list, tuple)):
             raise ArgumentError(f"mask={mask!r}: expected a list of prim paths")
-        if worlds is not None:
-            raise NotSupported("Scene(worlds=): replicated and authored worlds are not supported yet; leave it out for one world")
         self.device = find_device(device)
         self.diagnostics = Diagnostics()
         opening = Diagnostics()
@@ -124,6 +106,9 @@ class Scene:
         self.identifier: str = self.stage.GetRootLayer().identifier
         self.complexity, self.strict = complexity, strict
         self.purposes = check_purposes(purposes)
+        code = resolve_time(self.stage, time)
+        self._worlds = Worlds(() if worlds is None else resolve_worlds(worlds, self.stage, code))
+        self._spread: dict[str, Camera] = {}  # cameras that are authored in one world and there in others
         self._make_delegate()
         self._reader: StageReader | None = StageReader(
             self.stage,
@@ -163,14 +148,16 @@ class Scene:
         return self.tables.worlds
 
     @property
-    def lights(self) -> PathTable:
+    def lights(self) -> FrameTable:
         self.check_open()
-        return PathTable(self._facts.light_paths)
+        lights = [self._reader.lights[path] for path in sorted(self._reader.lights)]
+        return FrameTable([(light.path, light.world_from_light, light.body) for light in lights], self.tables)
 
     @property
-    def sites(self) -> SiteTable:
+    def sites(self) -> FrameTable:
         self.check_open()
-        return SiteTable(sorted(self.index.sites.values(), key=lambda site: site.path), self.index.body_row)
+        sites = sorted(self.index.sites.values(), key=lambda site: site.path)
+        return FrameTable([(site.path, site.world_from_site, site.body) for site in sites], self.tables)
 
     @property
     def reader(self) -> StageReader:
@@ -196,11 +183,14 @@ class Scene:
         return f"<Scene of {self.stage.GetRootLayer().identifier}: {drawn}, on {self.device}>"
 
     def prim_path(self, prim_id: int, world_id: int = 0) -> str | None:
-        """Path of the prim a primId names; None for -1. ``world_id``: 0, or -1 for global geometry: the scene has one world."""
+        """Path of the prim a primId names; None for -1. ``world_id``: the world it was seen in, -1 for global geometry: of copies, the
+        path they would have."""
         self.check_open()
-        if int(world_id) not in (-1, 0):
-            raise ArgumentError(f"world {world_id} does not exist: the scene has one world, number 0")
-        return self.index.prim_path(int(prim_id))
+        if not -1 <= int(world_id) < self.worlds.count:
+            there = "one world, number 0" if self.worlds.count == 1 else f"{self.worlds.count} worlds"
+            raise ArgumentError(f"world {world_id} does not exist: the scene has {there}")
+        path = self.index.prim_path(int(prim_id))
+        return None if path is None else self.index.worlds.label(path, int(world_id))
 
     # -- following the stage ----------------------------------------------------------------------------------------------
 
@@ -234,13 +224,25 @@ class Scene:
         try:
             changes, visited = reader.update(self._listener.take(), code)
             facts = StageFacts(reader.metres_per_unit, reader.up_axis, self.stage.GetTimeCodesPerSecond(), tuple(reader.light_paths))
+            poses = None
+            if changes is not None and self._worlds.groups:
+                poses = root_poses(self.stage, [group.root for group in self._worlds.groups], code)
+                self._spread_cameras(changes, poses)
             told = (*self._opening, *reader.diagnostics()) if changes is not None else None
-            self._pending = Pending(changes, visited, code, reader.time_code, facts, told)
+            self._pending = Pending(changes, visited, code, reader.time_code, facts, told, poses)
             return self._pending
         except BaseException:  # an interrupt as well: nobody has what it read
             self._pending = None
             reader.forget()
             raise
+
+    def _spread_cameras(self, changes: StageChanges, poses: np.ndarray) -> None:
+        """Add the cameras that are authored in one world and are in others as well to ``changes``."""
+        reader = self._reader
+        more = {item.path: item for item in spread_cameras(list(reader.cameras.values()), reader.bodies, self._worlds.groups, poses)}
+        changes.cameras.update(dict.fromkeys(self._spread.keys() - more.keys() - changes.cameras.keys()))
+        changes.cameras.update(more)
+        self._spread = more
 
     def apply(self, pending: Pending, *, advance: bool = True) -> SyncCounts:
         """The half of `sync` that brings what was read last into the tables. Reads no stage; not while the scene is rendered."""
@@ -264,6 +266,8 @@ class Scene:
         if changes is not None:
             if changes.complete and DEFAULT_CAMERA in self.index.camera_rows:
                 changes.cameras[DEFAULT_CAMERA] = self.index.cameras[self.index.camera_rows[DEFAULT_CAMERA]]
+            if pending.root_poses is not None:
+                self.index.worlds.poses = pending.root_poses
             found = self.index.apply(changes)
             counts = SyncCounts(prims_read=pending.prims_read, **asdict(found), **asdict(self.delegate.commit_resources(self.index)))
             self.diagnostics.clear()
@@ -302,7 +306,8 @@ class Scene:
         self.check_open()
         pose = self.tables.bodies.pose
         body_q = wp.array(pose, dtype=wp.transformf, device=self.device) if len(pose) else wp.zeros(0, wp.transformf, device=self.device)
-        return State(body_q, wp.zeros(len(pose), dtype=wp.spatial_vectorf, device=self.device), self._seconds())
+        body_qd = wp.zeros(len(pose), dtype=wp.spatial_vectorf, device=self.device)
+        return State(body_q, body_qd, self._seconds(), self.tables.bodies, self.tables.bodies.version)
 
     def _seconds(self) -> float:
         rate = self._facts.time_codes_per_second
@@ -323,7 +328,7 @@ class Scene:
     def _make_delegate(self) -> None:
         """``delegate``: all renders of the scene go through it; its ``index`` and device ``tables``, empty so far."""
         self.delegate = RenderDelegate(self.device)
-        self.index, self.tables = self.delegate.create_render_index(), self.delegate.tables
+        self.index, self.tables = self.delegate.create_render_index(self._worlds), self.delegate.tables
 
     def __enter__(self) -> Scene:
         return self

@@ -182,6 +182,7 @@ class Scene:
         columns.translation = wp.array(np.array([i.translation for i in self.instances]), dtype=wp.vec3d, device=device)
         for name, default in (("world", 0), ("prim_id", 0), ("instance_id", 0), ("body", -1)):
             setattr(columns, name, wp.array([i.ids.get(name, default) for i in self.instances], dtype=wp.int32, device=device))
+        columns.source = wp.array(np.arange(len(self.instances), dtype=np.int32), dtype=wp.int32, device=device)
         columns.kind = wp.array([i.kind for i in self.instances], dtype=wp.int32, device=device)
         columns.geometry = wp.array([i.mesh for i in self.instances], dtype=wp.int32, device=device)
         columns.material = wp.array([i.material for i in self.instances], dtype=wp.int32, device=device)

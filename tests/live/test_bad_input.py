@@ -202,7 +202,7 @@ def test_a_sync_that_fails_half_way(stage, device, module, name, monkeypatch):
             check(scene, time)
 
 
-@pytest.mark.parametrize("name", ["_count_kinds", "_sync_tree"])
+@pytest.mark.parametrize("name", ["_count_kinds", "_sync_trees"])
 def test_tables_that_fail_half_way(stage, device, name, monkeypatch):
     with Scene(stage, device=device, time=1) as scene:
         UsdGeom.Sphere.Define(stage, "/World/new")

@@ -34,7 +34,7 @@ def held(scene: Scene) -> dict[str, int]:
     for name in ("meshes", "instances", "materials", "cameras"):
         arrays = getattr(getattr(tables, name), "_arrays", {})
         sizes |= {f"{name}.{column}": growing.array.shape[0] for column, growing in arrays.items()}
-    sizes |= {"nodes": tables._tree._nodes.array.shape[0], "batches": len(tables.meshes._batches)}
+    sizes |= {"nodes": tables._nodes.boxes.array.shape[0], "batches": len(tables.meshes._batches)}
     for name in ("gprims", "materials", "cameras", "bodies", "_records", "_geometry", "_bindings", "_bound", "_contents", "_sources"):
         sizes[name] = len(getattr(reader, name))
     sizes |= {"told": len(reader._material_told), "uses": len(reader._material_uses), "stage told": len(list(reader._stage_told))}

@@ -6,7 +6,9 @@ import numpy as np
 import warp as wp
 
 from hdwarp.stage.columns import Camera
+from hdwarp.tables.bodies import BodyTable
 from hdwarp.tables.cameras import CameraTable
+from hdwarp.tables.worlds import WorldTable
 
 
 def camera(path: str, x: float = 0.0, **extra) -> Camera:
@@ -16,7 +18,7 @@ def camera(path: str, x: float = 0.0, **extra) -> Camera:
 
 
 def sync(table: CameraTable, *cameras: Camera) -> None:
-    table.sync(cameras, [-1] * len(cameras), np.zeros(3), np.zeros((0, 4, 4)))
+    table.sync(cameras, WorldTable(), BodyTable())
 
 
 def test_stage_edits_win_only_for_what_they_edit(device):

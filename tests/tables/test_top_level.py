@@ -7,7 +7,7 @@ import pytest
 import warp as wp
 
 from hdwarp.tables import bvh
-from hdwarp.tables.top_level import TopLevelTree
+from hdwarp.tables.top_level import TopLevelTree, TopNodes
 
 
 class Rows:
@@ -17,7 +17,8 @@ class Rows:
         self.rng, self.device = np.random.default_rng(seed), wp.get_device(device)
         self.lower, self.upper = np.full((count, 3), 3e38, np.float32), np.full((count, 3), -3e38, np.float32)
         self.live = np.zeros(count, bool)
-        self.tree = TopLevelTree(self.device)
+        self.nodes = TopNodes(self.device)
+        self.tree = TopLevelTree(self.nodes)
 
     def put(self, rows) -> None:
         place = self.rng.uniform(-50, 50, (len(rows), 3))
@@ -33,7 +34,7 @@ class Rows:
 
     def check(self) -> None:
         """Walk the tree from its root."""
-        nodes, children = (array.numpy() for array in (self.tree.columns.nodes, self.tree.columns.children))
+        nodes, children = (array.numpy() for array in (self.nodes.columns.nodes, self.nodes.columns.children))
         found: list[int] = []
 
         def visit(node: int, lower: np.ndarray, upper: np.ndarray, depth: int) -> None:

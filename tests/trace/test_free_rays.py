@@ -67,7 +67,7 @@ def shoot(scene, origin, directions, way, *, limits=None, any_hit=False, origins
     """(slot, instance, t), (rows, columns) each."""
     directions = np.asarray(directions)
     options.setdefault("root", int(scene.top.root[0]) if len(scene.top.root) else -1)
-    bundles = bundles or ray_bundles(origin, directions.shape[:2], device=scene.device, **options)
+    bundles = bundles or ray_bundles(origin, directions.shape[:2], culls=1, device=scene.device, **options)
     array = scene._array(directions.reshape(-1, 3).astype(np.float32), wp.vec3f)
     limits = None if limits is None else scene._array(np.asarray(limits, np.float32).reshape(-1, 2), wp.vec2f)
     tables = (scene.columns, scene.rows, top_of(scene))
@@ -236,7 +236,7 @@ def test_any_hit_agrees_with_the_nearest(tools, way, device):
     nearest = shoot(scene, origin, directions, way, limits=limits)[1] >= 0
     assert 0.1 < nearest.mean() < 0.9
     assert np.array_equal(shoot(scene, origin, directions, way, limits=limits, any_hit=True)[1] >= 0, nearest)
-    bundles = ray_bundles(origin, directions.shape[:2], root=int(scene.top.root[0]), device=device)
+    bundles = ray_bundles(origin, directions.shape[:2], root=int(scene.top.root[0]), culls=1, device=device)
     arrays = (scene._array(directions.reshape(-1, 3).astype(np.float32), wp.vec3f), scene.columns, scene.rows, top_of(scene))
     origins = None if way == "packets" else wp.zeros(directions.size // 3, dtype=wp.vec3f, device=device)
     ranges = scene._array(limits.reshape(-1, 2).astype(np.float32), wp.vec2f)
@@ -335,7 +335,7 @@ def test_the_kernel_for_cuda_gives_the_same_hits(tools, tmp_path):
     """Written with scalars, run on the CPU; and it compiles to PTX."""
     scene, directions = mixed_scene(tools, "cpu"), panorama(60, 90)
     kernel = ray_kernel(scene.kinds, False, False)
-    bundles = ray_bundles((0.2, -0.1, 0.3), directions.shape[:2], root=int(scene.top.root[0]), device="cpu")
+    bundles = ray_bundles((0.2, -0.1, 0.3), directions.shape[:2], root=int(scene.top.root[0]), culls=1, device="cpu")
     hits, array = bundles.hits(), scene._array(directions.reshape(-1, 3).astype(np.float32), wp.vec3f)
     inputs = [
         0,

@@ -227,7 +227,8 @@ class Scene:
         columns.geometry = self._array(np.array([i.mesh if i.kind == MESH else -1 for i in rows], np.int32), wp.int32)
         columns.shape = self._array(np.array([i.shape for i in rows], np.float32).reshape(-1, 4), wp.vec4f)
         columns.rank = self._array(np.array([k if i.rank is None else i.rank for k, i in enumerate(rows)], np.int32), wp.int32)
-        columns.cull = self._array(np.array([i.single_sided for i in rows], np.int32), wp.int32)
+        columns.flags = self._array(np.array([i.single_sided for i in rows], np.int32), wp.int32)
+        columns.source = self._array(np.arange(len(rows), dtype=np.int32), wp.int32)
         return columns
 
     def bounds(self) -> tuple[wp.array, wp.array]:
@@ -289,6 +290,7 @@ class Scene:
                 "first_tile": tiles,
                 "record": pixels,
                 "masked": c.masked,
+                "culls": 1,
             }
             for name, value in values.items():
                 rows[name][i] = value

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import warp as wp
 
-from hdwarp.stage.columns import Camera
-from hdwarp.tables.cameras import CameraTable, quaternion_from_matrix
+from hdwarp.delegate.render_index import RenderIndex
+from hdwarp.stage.columns import Body, Camera
+from hdwarp.tables.bodies import BodyTable
+from hdwarp.tables.cameras import CameraTable
+from hdwarp.tables.quaternions import quaternions_from_matrices
 from hdwarp.tables.structs import WorldColumns
+from hdwarp.tables.worlds import WorldTable
 from hdwarp.views import orthographic, pinhole
 from hdwarp.views.conform import CONFORM_POLICIES, image_spec
 from hdwarp.views.rows import View, ViewTable
@@ -52,7 +57,7 @@ def test_rows_are_the_twins_coefficients(policy, device):
     device = wp.get_device(device)
     cameras = [random_camera(rng, i) for i in range(8)]
     table = CameraTable(device)
-    table.sync(cameras, [-1] * 8, np.zeros(3), np.zeros((0, 4, 4)))
+    table.sync(cameras, WorldTable(), BodyTable())
     image = image_spec((64, 48), 1.5, policy, (0.1, -0.2, 0.9, 1.1))
     views = ViewTable([View(row, 0, image) for row in range(8)], scene_unit=100.0, radial=False, device=device)
     views.update(table.columns, worlds(device), wp.zeros(0, dtype=wp.transformf, device=device))
@@ -69,7 +74,7 @@ def test_tiles_count_from_the_full_image_also_in_overscan(device):
     """Rows -5..51 of a 48-row image: tile rows -1..6, columns 6..57: tiles 0..3 of 16."""
     device = wp.get_device(device)
     table = CameraTable(device)
-    table.sync([random_camera(np.random.default_rng(0), 2)], [-1], np.zeros(3), np.zeros((0, 4, 4)))
+    table.sync([random_camera(np.random.default_rng(0), 2)], WorldTable(), BodyTable())
     image = image_spec((64, 48), data_window_ndc=(0.1, -0.1, 0.9, 1.1))
     views = ViewTable([View(0, 0, image)] * 2, scene_unit=1.0, radial=False, device=device)
     views.update(table.columns, worlds(device), wp.zeros(0, dtype=wp.transformf, device=device))
@@ -89,8 +94,10 @@ def test_a_camera_rides_on_its_body(device):
     camera = random_camera(rng, 2)
     body = np.eye(4)
     body[:3, 3] = (1.0, 2.0, 3.0)
-    table = CameraTable(device)
-    table.sync([camera], [0], np.zeros(3), np.linalg.inv(body)[None])
+    index, bodies, table = RenderIndex(), BodyTable(), CameraTable(device)
+    index.insert(Body("/body", body))
+    bodies.sync(index, WorldTable())
+    table.sync([replace(camera, body="/body")], WorldTable(), bodies)
     views = ViewTable([View(0, 0, image_spec((8, 8)))], scene_unit=1.0, radial=False, device=device)
     half = np.sqrt(0.5)
     moved = wp.array([[5.0, 0.0, 0.0, 0.0, 0.0, half, half]], dtype=wp.transformf, device=device)
@@ -106,7 +113,7 @@ def test_quaternions_turn_as_their_matrix_does(seed):
     rotation = random_rotation(np.random.default_rng(seed))
     if seed < 4:  # half turns, where the scalar part is zero
         rotation = np.diag([(1, 1, 1), (1, -1, -1), (-1, 1, -1), (-1, -1, 1)][seed]).astype(float)
-    x, y, z, w = quaternion_from_matrix(rotation)
+    x, y, z, w = quaternions_from_matrices(rotation[None])[0]
     back = np.array(
         [
             [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],

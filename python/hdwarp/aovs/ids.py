@@ -47,7 +47,7 @@ def ids_kernel(lanes: int) -> wp.Kernel:
 
     @wp.func
     def of_instances(column: wp.array[wp.int32], row: ints, lowest: wp.int32, highest: wp.int32, clear: wp.int32) -> ints:
-        """The instances' numbers: one load where all lanes that see something see the same instance."""
+        """Numbers of rows: one load where all lanes that see something see the same row."""
         value = ints()
         if lowest == highest:
             shared = column[highest]
@@ -103,6 +103,7 @@ def ids_kernel(lanes: int) -> wp.Kernel:
         if run.blocks == 0:
             return
         row = ints()  # instance, -1 for a miss
+        source = ints()  # its source
         value = ints()
         triangle = ints()
         start = ints()  # of the mesh's triangles
@@ -121,13 +122,16 @@ def ids_kernel(lanes: int) -> wp.Kernel:
             if highest < 0:
                 store_clears(clear, low, high, pixel, out)
                 continue
+            source = of_instances(instances.source, row, lowest, highest, -1)
+            seen = instances.source[highest]
+            other = wp.where(lowest == highest, seen, -1)  # than `seen`: as `lowest` and `highest`, of sources
             if out.prim_id:
-                store_scalars(of_instances(instances.prim_id, row, lowest, highest, clear.prim_id), low, high, pixel, out.prim_id)
+                store_scalars(of_instances(instances.prim_id, source, other, seen, clear.prim_id), low, high, pixel, out.prim_id)
             if out.instance_id:
-                value = of_instances(instances.instance_id, row, lowest, highest, clear.instance_id)
+                value = of_instances(instances.instance_id, source, other, seen, clear.instance_id)
                 store_scalars(value, low, high, pixel, out.instance_id)
             if out.body_id:
-                store_scalars(of_instances(instances.body, row, lowest, highest, clear.body_id), low, high, pixel, out.body_id)
+                store_scalars(of_instances(instances.body, source, other, seen, clear.body_id), low, high, pixel, out.body_id)
             if out.world_id:
                 store_scalars(of_instances(instances.world, row, lowest, highest, clear.world_id), low, high, pixel, out.world_id)
             if out.instance_row:
@@ -137,11 +141,11 @@ def ids_kernel(lanes: int) -> wp.Kernel:
             if out.element_id or out.triangle_id or out.material_id or out.material_row:
                 subsets = wp.int32(0)
                 slot = slots[item]
-                mesh = of_instances(instances.geometry, row, lowest, highest, -1)
+                mesh = of_instances(instances.geometry, source, other, seen, -1)
                 if lowest == highest:
-                    shared_mesh = wp.max(instances.geometry[highest], 0)
+                    shared_mesh = wp.max(instances.geometry[seen], 0)
                     start = ints(meshes.triangle_start[shared_mesh])
-                    if instances.geometry[highest] >= 0:
+                    if instances.geometry[seen] >= 0:
                         subsets = meshes.has_subsets[shared_mesh]
                 else:
                     for lane in range(LANES):
@@ -161,7 +165,7 @@ def ids_kernel(lanes: int) -> wp.Kernel:
                         value[lane] = wp.where(row[lane] >= 0, wp.where(mesh[lane] >= 0, face, 0), clear.element_id)
                     store_scalars(value, low, high, pixel, out.element_id)
                 if out.material_id or out.material_row:
-                    material = of_instances(instances.material, row, lowest, highest, -1)
+                    material = of_instances(instances.material, source, other, seen, -1)
                     if subsets != 0:
                         for lane in range(LANES):
                             m = mesh[lane]
@@ -170,7 +174,7 @@ def ids_kernel(lanes: int) -> wp.Kernel:
                                     face = meshes.triangle_face[meshes.triangle_start[m] + triangle[lane]]
                                     subset = meshes.face_subset[meshes.face_start[m] + face]
                                     if subset >= 0:
-                                        bound = instances.subset_material[instances.subset_start[row[lane]] + subset]
+                                        bound = instances.subset_material[instances.subset_start[source[lane]] + subset]
                                         if bound >= 0:
                                             material[lane] = bound
                     if out.material_row:

@@ -74,9 +74,10 @@ def primvar_kernel(lanes: int) -> wp.Kernel:
             slot = slots[item]
             kinds, indexed = wp.int32(0), wp.int32(0)
             if lowest == highest:
-                shared_mesh = instances.geometry[highest]
+                source = instances.source[highest]
+                shared_mesh = instances.geometry[source]
                 shared_kind = wp.int32(NONE)
-                shared_start = primvar.instance_values[highest]
+                shared_start = primvar.instance_values[source]
                 shared_indices, first_triangle = wp.int32(-1), wp.int32(0)
                 if shared_mesh >= 0:
                     if primvar.mesh_interpolation[shared_mesh] != NONE:
@@ -93,7 +94,7 @@ def primvar_kernel(lanes: int) -> wp.Kernel:
                     triangle[lane] = first_triangle
             else:
                 for lane in range(LANES):
-                    i = wp.max(row[lane], 0)
+                    i = instances.source[wp.max(row[lane], 0)]
                     mesh = wp.where(row[lane] >= 0, instances.geometry[i], -1)
                     m = wp.max(mesh, 0)
                     k = wp.where(mesh >= 0, primvar.mesh_interpolation[m], NONE)

@@ -32,7 +32,7 @@ def step_of(instances: InstanceColumns, previous: PreviousColumns, row: wp.int32
     step.points = -1
     if not previous.translation:
         return step
-    step.points = previous.point_start[row]
+    step.points = previous.point_start[instances.source[row]]
     now, before = instances.world_from_object[row], previous.world_from_object[row]
     if not (now == before and instances.translation[row] == previous.translation[row]):
         step.moves = 1
@@ -185,7 +185,7 @@ def motion_kernel(lanes: int) -> wp.Kernel:
                 if moved.points >= 0:  # `shift_of_points`, lane by lane
                     slot = slots[item]
                     back, pivot = moved.object_from_world, moved.start
-                    mesh_start = meshes.triangle_start[instances.geometry[highest]]
+                    mesh_start = meshes.triangle_start[instances.geometry[instances.source[highest]]]
                     for lane in range(LANES):
                         k = wp.where(row[lane] >= 0, slot[lane], 0)
                         triangle = mesh_start + wp.where(row[lane] >= 0, meshes.slot_triangle[k], 0)
@@ -248,7 +248,7 @@ def motion_kernel(lanes: int) -> wp.Kernel:
                         shift = wp.vec3d()
                         if moved.points >= 0:
                             inside = moved.object_from_world * (p - moved.start)
-                            mesh = instances.geometry[i]
+                            mesh = instances.geometry[instances.source[i]]
                             shift = shift_of_points(inside, found_slots[lane], mesh, moved.points, vertices, meshes, previous)
                         if same_view and moved.moves == 0 and shift == wp.vec3d():
                             rests[lane] = 1

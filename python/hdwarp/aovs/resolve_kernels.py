@@ -104,7 +104,7 @@ def geometry_kernel(lanes: int) -> wp.Kernel:
                 if highest != current:
                     inside = object_ray(ray, view.global_offset, instances, highest)
                     current = highest
-                shared_kind = instances.kind[highest]
+                shared_kind = instances.kind[instances.source[highest]]
                 kinds = 1 << shared_kind
                 for lane in range(LANES):
                     s = wp.float64(x0 + lane)
@@ -123,8 +123,8 @@ def geometry_kernel(lanes: int) -> wp.Kernel:
                         if i != current:
                             inside = object_ray(ray, view.global_offset, instances, i)
                             current = i
-                        kind[lane] = instances.kind[i]
-                        kinds = kinds | (1 << instances.kind[i])
+                        kind[lane] = instances.kind[instances.source[i]]
+                        kinds = kinds | (1 << kind[lane])
                     s = wp.float64(x0 + lane)
                     ox[lane] = inside.origin[0] + inside.origin_dx[0] * s
                     oy[lane] = inside.origin[1] + inside.origin_dx[1] * s
@@ -246,7 +246,7 @@ def geometry_kernel(lanes: int) -> wp.Kernel:
             if (kinds & ((1 << CONE) | (1 << CAPSULE))) != 0:
                 for lane in range(LANES):
                     mine = kind[lane] == CONE or kind[lane] == CAPSULE
-                    k = 4 * wp.max(row[lane], 0)
+                    k = 4 * instances.source[wp.max(row[lane], 0)]
                     low_radius[lane] = wp.float64(wp.where(mine, shapes[k], 1.0))
                     high_radius[lane] = wp.float64(wp.where(mine, shapes[k + 1], 1.0))
                     extent[lane] = wp.float64(wp.where(mine, shapes[k + 2], 1.0))
@@ -306,7 +306,7 @@ def geometry_kernel(lanes: int) -> wp.Kernel:
                     distance = wp.where(distance * recorded > wp.float64(0.0), distance, recorded)  # on the very horizon
                     qx = wp.float32(ox[lane] + distance * dx[lane]) * 0.5 + 0.5
                     qy = wp.float32(oy[lane] + distance * dy[lane]) * 0.5 + 0.5
-                    k = 4 * wp.max(row[lane], 0)
+                    k = 4 * instances.source[wp.max(row[lane], 0)]
                     qx = wp.where(shapes[k] > 1.0, qx, wp.clamp(qx, 0.0, 1.0))  # endless: on past the edges
                     qy = wp.where(shapes[k + 1] > 1.0, qy, wp.clamp(qy, 0.0, 1.0))
                     t[lane] = wp.where(mine, distance, t[lane])

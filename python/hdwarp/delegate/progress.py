@@ -34,7 +34,8 @@ class Progress:
 
 def moved_rows(tables: SceneTables) -> np.ndarray:
     """Rows of the instances that bodies carry, ascending: between two commits nothing else moves."""
-    return np.flatnonzero(tables.instances.columns().body.numpy() >= 0)
+    posed = tables.instances.posed
+    return np.zeros(0, np.int64) if posed is None else np.sort(posed.row.numpy())
 
 
 def what_is_seen(views: ViewTable, tables: SceneTables, moved: np.ndarray) -> tuple[bytes, ...]:

@@ -14,6 +14,7 @@ from hdwarp.delegate.render_index import RenderIndex
 from hdwarp.delegate.render_param import RenderParam
 from hdwarp.delegate.render_pass import RenderPass
 from hdwarp.delegate.render_settings import DESCRIPTORS, RenderSettings, SettingDescriptor
+from hdwarp.delegate.worlds import Worlds
 from hdwarp.errors import ArgumentError, Error
 from hdwarp.launch import find_device
 from hdwarp.stage.spec import ImageSpec
@@ -50,11 +51,12 @@ class RenderDelegate:
 
     # -- what to draw -----------------------------------------------------------------------------------------------------
 
-    def create_render_index(self) -> RenderIndex:
-        """The index this delegate draws. Raises Error at the second call: the device tables hold one index."""
+    def create_render_index(self, worlds: Worlds | None = None) -> RenderIndex:
+        """The index this delegate draws. ``worlds``: which worlds there are; None: one. Raises Error at the second call: the device tables
+        hold one index."""
         if self._index is not None:
             raise Error("this delegate has a render index already; make a RenderDelegate for each index")
-        self._index = RenderIndex()
+        self._index = RenderIndex(worlds)
         return self._index
 
     def commit_resources(self, index: RenderIndex) -> TableCounts:
@@ -81,11 +83,9 @@ class RenderDelegate:
         Once cameras have come or gone, passes refuse the views. Raises ArgumentError for cameras that are not there and wrong sizes.
         """
         image = image if isinstance(image, ImageSpec) else image_spec(image)
-        views = [View(row, 0, image) for row in self.tables.cameras.select(cameras)]
-        version = self.render_param.cameras_version
-        return ViewTable(
-            views, scene_unit=scene_unit, radial=radial, device=self.device, cameras_version=version, cameras=self.tables.cameras
-        )
+        table = self.tables.cameras
+        views = [View(row, max(int(table.world[row]), 0), image) for row in table.select(cameras)]
+        return ViewTable(views, scene_unit=scene_unit, radial=radial, device=self.device, cameras=table)
 
     # -- planes -----------------------------------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from hdwarp.delegate.gprim_order import GprimOrder
 from hdwarp.delegate.mesh_rows import MeshRows
 from hdwarp.delegate.previous_rows import PreviousRows
 from hdwarp.delegate.rows import HostColumns, RowMap
+from hdwarp.delegate.worlds import Worlds
 from hdwarp.errors import ArgumentError
 from hdwarp.stage.columns import (
     Body,
@@ -51,7 +52,9 @@ class RenderIndex:
     the rank that settles ties) are ranks in sorted path order, so that they depend on what the stage holds and not on its history.
     Bodies are few and looked up by rank: their row is their rank."""
 
-    def __init__(self) -> None:
+    def __init__(self, worlds: Worlds | None = None) -> None:
+        """``worlds``: which worlds there are; None: one."""
+        self.worlds = Worlds() if worlds is None else worlds
         self.tracker = ChangeTracker()
         self.previous: PreviousRows | None = None  # what a frame has changed, where somebody wants to know (`SceneTables.keep_previous`)
         self.mesh_rows = MeshRows(self.tracker)
@@ -74,6 +77,8 @@ class RenderIndex:
             body=(np.int32, (), -1),
             world=(np.int32, (), 0),
             single_sided=(np.int32, (), 0),
+            visual=(np.int32, (), 1),
+            collision=(np.int32, (), 0),
             instance_id=(np.int32, (), 0),
             prim_id=(np.int32, (), -1),
             rank=(np.int32, (), -1),
@@ -341,7 +346,9 @@ class RenderIndex:
             "subset_start": (spread(subset_start), DirtyBits.MATERIAL),
             "subset_count": (spread([len(g.subset_materials) for g in records]), DirtyBits.MATERIAL),
             "body": (spread([self._body_row.get(g.body, -1) for g in records]), DirtyBits.TRANSFORM | DirtyBits.IDS),
-            "world": (np.zeros(total, np.int32), DirtyBits.ALL),
+            "world": (self._worlds_of(records, counts), DirtyBits.ALL),
+            "visual": (spread([g.visual for g in records]), DirtyBits.PARAMS),
+            "collision": (spread([g.collision for g in records]), DirtyBits.PARAMS),
             "single_sided": (spread([not g.double_sided for g in records]), DirtyBits.PARAMS),
             "instance_id": (instance_id, DirtyBits.IDS | DirtyBits.INSTANCER),
         }
@@ -361,6 +368,11 @@ class RenderIndex:
                 column[at] = values
         self.tracker.mark("instances", rows[fresh], DirtyBits.ALL)
         return int(fresh.sum()), int((touched & ~fresh).sum())
+
+    def _worlds_of(self, records: list[Gprim], counts: np.ndarray) -> np.ndarray:
+        if not self.worlds.groups:
+            return np.zeros(int(counts.sum()), np.int32)
+        return np.repeat(np.array([self.worlds.world_of_gprim(gprim) for gprim in records], np.int32), counts)
 
     def _write_subsets(self, gprims: Mapping[GprimKey, Gprim]) -> tuple[list[int], np.ndarray]:
         """(where each gprim's slots start, which of them have other materials than before)."""

@@ -143,6 +143,7 @@ class RenderPass:
                 world_mask=world_mask,
                 clip=clip,
                 shift=shift,
+                cull=self.settings.cull,
             )
 
         if progressive and (self.param.is_paused or self.param.is_stopped):
@@ -175,18 +176,16 @@ class RenderPass:
 
     def _render(self, plan: RenderPlan, place: Callable[[tuple[float, float]], None], begin: int, end: int) -> int:
         """Samples ``begin`` to ``end`` - 1 of a picture; with the first one the planes that do not average. Returns ``end``."""
-        settings = self.settings
-
         if begin == 0 and plan.truth is not None:
             place(_CENTRE)
-            plan.truth.look(settings)
+            plan.truth.look()
         if plan.samples is not None:
             for i in range(begin, end):
                 if i == 0 and self._grid[0] == _CENTRE and plan.truth is not None:
                     plan.colour.update()  # the record is still that of the pixels' centres
                 else:
                     place(self._grid[i])
-                    plan.colour.look(settings)
+                    plan.colour.look()
                 plan.samples.add(first=i == 0)
             plan.samples.finish(end)
         return end

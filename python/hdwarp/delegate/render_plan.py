@@ -9,7 +9,6 @@ import warp as wp
 from hdwarp.aovs.resolve import ColourSamples, ResolvePlan, primvars_needed
 from hdwarp.delegate.aov import PRIMVAR_WIDTHS, Target
 from hdwarp.delegate.progress import Progress
-from hdwarp.delegate.render_settings import RenderSettings
 from hdwarp.launch import Pipeline, cut
 from hdwarp.shade.cutout import MAX_LAYERS, mark_cutouts
 from hdwarp.tables.scene_tables import SceneTables
@@ -46,9 +45,9 @@ class ViewRecord:
             self._peel.tiles = wp.zeros(max(views.tile_count, 1), dtype=wp.int32, device=tables.device)
         self._version = scene_version
 
-    def trace(self, settings: RenderSettings) -> None:
+    def trace(self) -> None:
         """What every pixel sees, by the view rows as they are: the first surface that is not cut away there."""
-        self._trace_layer(settings, None)
+        self._trace_layer(None)
         if not self.tables.has_cutouts:
             return
         tables, device = self.tables, self.tables.device
@@ -58,18 +57,18 @@ class ViewRecord:
             mark_cutouts(*views, *columns, self.visibility, self._peel, layer=layer, device=device)
             if device.is_cpu and not self._peel.tiles.numpy().any():
                 break  # elsewhere looking would mean waiting; layers without marks are quick
-            self._trace_layer(settings, self._peel)
+            self._trace_layer(self._peel)
 
-    def _trace_layer(self, settings: RenderSettings, peel: Peel | None) -> None:
-        trace(tile_count_total=self.views.tile_count, peel=peel, **self._scene(settings.cull))
+    def _trace_layer(self, peel: Peel | None) -> None:
+        trace(tile_count_total=self.views.tile_count, peel=peel, **self._scene())
 
-    def _scene(self, cull: bool) -> dict[str, object]:
+    def _scene(self) -> dict[str, object]:
         """What the tracer takes."""
         return {
             "views": self.views.rows,
             "view_count": self.views.count,
             "meshes": self.tables.meshes.columns,
-            "instances": self.tables.instances.columns(cull=cull),
+            "instances": self.tables.instances.columns(flags=self.views.flags),
             "top": self.tables.top_level,
             "visibility": self.visibility,
             "kinds": self._kinds,
@@ -78,13 +77,14 @@ class ViewRecord:
             "device": self.tables.device,
         }
 
-    def pipeline_key(self, settings: RenderSettings) -> Hashable:
+    @property
+    def pipeline_key(self) -> Hashable:
         """What a `pipeline` is good for."""
-        return self._kinds, self._affine, settings.cull
+        return self._kinds, self._affine
 
-    def pipeline(self, plan: ResolvePlan, settings: RenderSettings) -> Pipeline:
+    def pipeline(self, plan: ResolvePlan) -> Pipeline:
         """Trace and resolve over rows of tiles: pixels are resolved right after they were traced. For scenes without cut-outs."""
-        step, jobs_per_tile = trace_step(**self._scene(settings.cull))
+        step, jobs_per_tile = trace_step(**self._scene())
         bands, stretches = self.views.bands, []
         least = -(-_LEAST_TILES * (len(bands) - 1) // max(self.views.tile_count, 1))
         for first, last in cut(len(bands) - 1, least, self.tables.device):
@@ -101,16 +101,16 @@ class Planes:
         self._record, self._plan = record, plan
         self._pipelines: dict[Hashable, Pipeline] = {}
 
-    def look(self, settings: RenderSettings) -> None:
+    def look(self) -> None:
         """Trace the views as they are placed now, and resolve."""
         record = self._record
         if record.tables.has_cutouts:  # the trace is a loop
-            record.trace(settings)
+            record.trace()
             self._plan.update()
             return
-        key = record.pipeline_key(settings)
+        key = record.pipeline_key
         if key not in self._pipelines:
-            self._pipelines[key] = record.pipeline(self._plan, settings)
+            self._pipelines[key] = record.pipeline(self._plan)
         self._pipelines[key].run()
 
     def update(self) -> None:

@@ -18,14 +18,15 @@ MAX_LAYERS = 32
 @wp.func
 def material_of(meshes: MeshColumns, instances: InstanceColumns, row: wp.int32, slot: wp.int32) -> wp.int32:
     """Material row of a hit, -1 none: that of the subset its face is in, else the instance's own."""
-    material = instances.material[row]
-    mesh = instances.geometry[row]
+    source = instances.source[row]
+    material = instances.material[source]
+    mesh = instances.geometry[source]
     if mesh >= 0:
         if meshes.has_subsets[mesh] != 0:
             face = meshes.triangle_face[meshes.triangle_start[mesh] + meshes.slot_triangle[slot]]
             subset = meshes.face_subset[meshes.face_start[mesh] + face]
             if subset >= 0:
-                bound = instances.subset_material[instances.subset_start[row] + subset]
+                bound = instances.subset_material[instances.subset_start[source] + subset]
                 if bound >= 0:
                     material = bound
     return material

@@ -82,6 +82,8 @@ class Gprim:
     body: str = ""  # path of the body that carries it
     double_sided: bool = False
     purpose: str = "default"
+    visual: bool = True  # its purpose is among those drawn
+    collision: bool = False  # it collides (UsdPhysics.CollisionAPI)
     constants: dict[str, np.ndarray] = field(default_factory=dict)  # name -> (k,) float32, k = 1..4, inherited ones included
     instance_primvars: dict[str, np.ndarray] = field(default_factory=dict)  # name -> (n, k) float32, authored on the instancer
 
@@ -144,6 +146,32 @@ class Site:
     path: str
     world_from_site: np.ndarray  # (4, 4) float64 rigid, metres
     body: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WorldGroup:
+    """Worlds made of one prim: copies of a prototype, or one that is authored as prims."""
+
+    root: str  # path of the prim
+    first: int  # number of its first world
+    placements: np.ndarray | None  # (count, 4, 4) float64 rigid, metres: where each copy's root prim stands; None: one world, where the
+    # stage has it
+    label: str  # path of a copy's root with "{}" for the number of its world; of an authored world its own path
+    spec: int = 0  # which of the specs given made it: authored worlds of one spec belong together
+
+    @property
+    def count(self) -> int:
+        return 1 if self.placements is None else len(self.placements)
+
+    def root_label(self, world: int) -> str:
+        """Path that the root prim goes by in a world of this group."""
+        return self.label.replace("{}", str(world))
+
+    def label_of(self, path: str, world: int) -> str:
+        """The same for any prim; what is not at or below the root keeps its path."""
+        if path != self.root and not path.startswith(f"{self.root}/"):
+            return path
+        return self.root_label(world) + path[len(self.root) :]
 
 
 # (path, paths of its point instancers from the outermost on, which one of several with both alike)

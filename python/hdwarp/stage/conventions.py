@@ -63,11 +63,31 @@ def rotation_from_quaternion(quaternion: np.ndarray) -> np.ndarray:
     length = np.linalg.norm(q) if q.shape == (4,) else np.nan
     if not (np.isfinite(length) and length > 1e-9):
         raise ArgumentError(f"orientation is {np.array2string(q)}; it must be four finite numbers, not all 0")
-    x, y, z, w = q / length
-    return np.array(
-        [
-            [1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - z * w), 2.0 * (x * z + y * w)],
-            [2.0 * (x * y + z * w), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - x * w)],
-            [2.0 * (x * z - y * w), 2.0 * (y * z + x * w), 1.0 - 2.0 * (x * x + y * y)],
-        ]
-    )
+    return rotations_from_unit_quaternions(q / length)
+
+
+def rotations_from_unit_quaternions(quaternions: np.ndarray) -> np.ndarray:
+    """(..., 3, 3) rotations of quaternions (..., 4) of length 1."""
+    x, y, z, w = np.moveaxis(quaternions, -1, 0)
+    rows = [
+        [1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - z * w), 2.0 * (x * z + y * w)],
+        [2.0 * (x * y + z * w), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - x * w)],
+        [2.0 * (x * z - y * w), 2.0 * (y * z + x * w), 1.0 - 2.0 * (x * x + y * y)],
+    ]
+    return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
+
+
+def rotations_from_axes(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """(..., 3, 3) rotations from axes (..., 3) of any length: x keeps its direction, y its half plane, z completes a right-handed frame."""
+    x = _unit(x)
+    y = _unit(y - x * _dot(x, y))
+    return np.stack([x, y, np.cross(x, y)], axis=-1)
+
+
+def _dot(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """(..., 1). Written out, so that one vector rounds as many do."""
+    return a[..., 0:1] * b[..., 0:1] + a[..., 1:2] * b[..., 1:2] + a[..., 2:3] * b[..., 2:3]
+
+
+def _unit(a: np.ndarray) -> np.ndarray:
+    return a / np.sqrt(_dot(a, a))

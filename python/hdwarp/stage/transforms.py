@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from pxr import Gf, Vt
 
+from hdwarp.stage.conventions import rotations_from_axes
+
 # What float32 tables and kernels draw as it is, in metres: squares of these still have room. Light years and nanometres are well inside.
 SMALLEST, LARGEST = 1e-18, 1e18
 RANGE = f"from {SMALLEST:g} to {LARGEST:g} m"
@@ -59,14 +61,10 @@ def in_range(world_from_object: np.ndarray, radius: float | np.ndarray) -> np.nd
 
 
 def rigid(world_from_object: np.ndarray) -> np.ndarray:
-    """The same place and heading without scale, shear and mirroring: x keeps its direction, y its half plane, z completes a
-    right-handed frame. Without shear this is the rotation as authored."""
-    result = np.eye(4)
-    x = world_from_object[:3, 0]
-    y = world_from_object[:3, 1]
-    x = x / np.linalg.norm(x)
-    y = y - x * (x @ y)
-    y = y / np.linalg.norm(y)
-    result[:3, 0], result[:3, 1], result[:3, 2] = x, y, np.cross(x, y)
-    result[:3, 3] = world_from_object[:3, 3]
+    """The same places and headings ``(..., 4, 4)`` without scale, shear and mirroring: x keeps its direction, y its half plane, z
+    completes a right-handed frame. Without shear this is the rotation as authored."""
+    result = np.zeros_like(world_from_object)
+    result[..., :3, :3] = rotations_from_axes(world_from_object[..., :3, 0], world_from_object[..., :3, 1])
+    result[..., :3, 3] = world_from_object[..., :3, 3]
+    result[..., 3, 3] = 1.0
     return result

@@ -9,9 +9,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import warp as wp
 
+from hdwarp.delegate.worlds import Worlds
 from hdwarp.errors import ArgumentError, NotSupported
-from hdwarp.stage.columns import MAX_CLIPPING_PLANES, Camera
+from hdwarp.stage.columns import Camera
+from hdwarp.tables.bodies import BodyTable
+from hdwarp.tables.quaternions import quaternions_from_matrices
 from hdwarp.tables.storage import GrowingArray
+from hdwarp.tables.worlds import WorldTable
 
 LENSES = ("pinhole", "orthographic")  # lens enum: index is the number in the `lens` column
 
@@ -29,15 +33,17 @@ class CameraColumns:
     aperture_offset: wp.array[wp.vec2f]
     clipping_range: wp.array[wp.vec2f]
     clipping_plane_count: wp.array[wp.int32]
-    clipping_planes: wp.array[wp.vec4f]  # MAX_CLIPPING_PLANES a camera; camera space [m], cut where a.x + d < 0
+    clipping_planes: wp.array[wp.vec4f]  # plane_width a camera; camera space [m], cut where a.x + d < 0
+    plane_width: wp.int32
     exposure: wp.array[wp.float32]
 
 
 class CameraTable:
-    """The stage's cameras as rows, world-major, globals first. The device columns are attributes; a kernel may write them.
+    """The stage's cameras and their copies as rows, world-major, globals first. The device columns are attributes; a kernel may write
+    them.
 
-    ``label`` (prim paths), ``world`` and ``world_start`` ((world_count + 2,) offsets, globals first) are on the host.
-    ``clipping_planes`` is (cameras, MAX_CLIPPING_PLANES) vec4f, of which the first ``clipping_plane_count`` of a row count.
+    ``label`` (prim paths; of copies, those they would have), ``world`` and ``world_start`` ((world_count + 2,) offsets, globals first) are
+    on the host. ``clipping_planes`` is (cameras, ``plane_width``) vec4f, of which the first ``clipping_plane_count`` of a row count.
     """
 
     def __init__(self, device: wp.Device) -> None:
@@ -46,7 +52,10 @@ class CameraTable:
         self.version = 0  # counts changes of which cameras there are
         self.world = np.zeros(0, np.int32)
         self.world_start = np.zeros(3, np.int32)
-        self.records: list[Camera] = []
+        self.cameras: list[Camera] = []  # the adapter's records
+        self.record = np.zeros(0, np.int64)  # by row: its record
+        self.records: list[Camera] = []  # by row
+        self.plane_width = 0  # the most clipping planes that a camera has had
         self._arrays = camera_arrays(device)
         self._written: dict[str, np.ndarray] = {}  # what we wrote last, by column
 
@@ -58,7 +67,7 @@ class CameraTable:
         if name in arrays:
             array, rows = arrays[name].array, max(len(self.label), 1)
             if name == "clipping_planes":
-                array = array[: array.shape[0] // MAX_CLIPPING_PLANES * MAX_CLIPPING_PLANES].reshape((-1, MAX_CLIPPING_PLANES))
+                return array[: rows * self.plane_width].reshape((rows, self.plane_width))
             return array[:rows]
         if name in ("lens_params", "resolution"):
             raise NotSupported(f"the camera table's column {name!r} is not supported yet")
@@ -66,7 +75,7 @@ class CameraTable:
 
     @property
     def columns(self) -> CameraColumns:
-        return columns_of(self._arrays)
+        return columns_of(self._arrays, self.plane_width)
 
     def addresses(self) -> list[int]:
         """Where the columns lie: other addresses, other structs."""
@@ -122,34 +131,49 @@ class CameraTable:
         row = int(item)
         return [row] if 0 <= row < len(self.label) else []
 
-    def sync(self, cameras: Sequence[Camera], body_rows: Sequence[int], origin: np.ndarray, bodies_from_world: np.ndarray) -> None:
-        """Make the rows those of the adapter's records, sorted by path. ``bodies_from_world``: (rows, 4, 4), origin taken off.
+    def sync(self, cameras: Sequence[Camera], worlds: WorldTable, bodies: BodyTable) -> None:
+        """Make the rows those of the adapter's records, and of their copies.
 
         What a kernel has written stays, but for the columns of a camera whose records now say something else; where cameras came or went,
         rows move, and all are written anew.
         """
-        order = sorted(range(len(cameras)), key=lambda i: cameras[i].path)
-        self.records = [cameras[i] for i in order]
-        label = [camera.path for camera in self.records]
-        if label != self.label:
+        cameras, names = sorted(cameras, key=lambda camera: camera.path), worlds.names
+        record, world = _rows_of(cameras, names)
+        label = [names.label(cameras[i].path, w) for i, w in zip(record.tolist(), world.tolist(), strict=True)]
+        plane_width = max((len(camera.clipping_planes) for camera in cameras), default=0)
+        if label != self.label or plane_width > self.plane_width:
             self.version += 1
             self._written.clear()
-        self.label = label
-        # A scene without worlds is world 0, and its cameras belong to it.
-        self.world = np.zeros(len(order), np.int32)
-        self.world_start = np.array([0, 0, len(order)], np.int32)
-        if not order:
+            self.plane_width = max(plane_width, self.plane_width)
+        self.label, self.record, self.world = label, record, world.astype(np.int32)
+        self.cameras, self.records = cameras, [cameras[i] for i in record.tolist()]
+        self.world_start = np.concatenate([[0], np.cumsum(np.bincount(world + 1, minlength=worlds.count + 1))]).astype(np.int32)
+        if not cameras:
             return
-        body = np.array([body_rows[i] for i in order], np.int32)
-        transforms = np.stack([mount(camera, row, origin, bodies_from_world) for camera, row in zip(self.records, body, strict=True)])
-        for name, items in {"transform": transforms, "body": body, **lens_columns(self.records)}.items():
+        columns = {name: items[record] for name, items in lens_columns(cameras).items()}
+        planes = np.zeros((len(record), self.plane_width, 4))
+        for row, i in enumerate(record.tolist() if plane_width else ()):
+            planes[row, : len(cameras[i].clipping_planes)] = cameras[i].clipping_planes
+        columns["body"] = np.array([bodies.row(cameras[i].body, w) for i, w in zip(record.tolist(), world.tolist(), strict=True)], np.int32)
+        columns["transform"] = mounts(cameras, record, world, worlds, bodies)
+        columns["clipping_planes"] = planes.reshape(-1, 4)
+        for name, items in columns.items():
             before = self._written.get(name)
             if before is None:
                 self._arrays[name].write(0, items)
-            else:
+            elif len(items):
                 rows = np.flatnonzero((items != before).reshape(len(items), -1).any(axis=1))
                 self._arrays[name].write_rows(rows, items[rows])
             self._written[name] = items
+
+
+def _rows_of(cameras: Sequence[Camera], names: Worlds) -> tuple[np.ndarray, np.ndarray]:
+    """(record, world) of each row: world-major, globals first, in a world in the order of the records."""
+    spans = [names.worlds_of(camera.path) for camera in cameras]
+    record = np.repeat(np.arange(len(cameras)), [len(span) for span in spans])
+    world = np.concatenate([np.arange(span.start, span.stop) for span in spans]) if spans else np.zeros(0, np.int64)
+    order = np.argsort(world, kind="stable")
+    return record[order], world[order]
 
 
 def camera_arrays(device: wp.Device) -> dict[str, GrowingArray]:
@@ -167,14 +191,13 @@ def camera_arrays(device: wp.Device) -> dict[str, GrowingArray]:
         "clipping_planes": wp.vec4f,
         "exposure": wp.float32,
     }
-    arrays = {name: GrowingArray(dtype, device) for name, dtype in types.items()}
-    arrays["clipping_planes"].reserve(MAX_CLIPPING_PLANES)
-    return arrays
+    return {name: GrowingArray(dtype, device) for name, dtype in types.items()}
 
 
-def columns_of(arrays: Mapping[str, GrowingArray]) -> CameraColumns:
+def columns_of(arrays: Mapping[str, GrowingArray], plane_width: int = 0) -> CameraColumns:
     """The struct kernels take."""
     columns = CameraColumns()
+    columns.plane_width = plane_width
     for name, growing in arrays.items():
         setattr(columns, name, growing.array)
     return columns
@@ -182,9 +205,6 @@ def columns_of(arrays: Mapping[str, GrowingArray]) -> CameraColumns:
 
 def lens_columns(cameras: Sequence[Camera]) -> dict[str, np.ndarray]:
     """The columns of `CameraColumns` that do not say where the cameras are."""
-    planes = np.zeros((len(cameras), MAX_CLIPPING_PLANES, 4))
-    for row, camera in enumerate(cameras):
-        planes[row, : len(camera.clipping_planes)] = camera.clipping_planes
     return {
         "axes": np.stack([camera.axes for camera in cameras]),
         "lens": np.array([1 if camera.projection == "orthographic" else 0 for camera in cameras]),
@@ -194,32 +214,30 @@ def lens_columns(cameras: Sequence[Camera]) -> dict[str, np.ndarray]:
         "clipping_range": np.array([camera.clipping_range for camera in cameras]),
         "exposure": np.array([camera.exposure_scale for camera in cameras]),
         "clipping_plane_count": np.array([len(camera.clipping_planes) for camera in cameras]),
-        "clipping_planes": planes.reshape(-1, 4),
     }
 
 
-def mount(camera: Camera, body_row: int, origin: np.ndarray, bodies_from_world: np.ndarray) -> np.ndarray:
-    """(7,) float64 position and quaternion (x, y, z, w) of a camera in its body's or its world's frame."""
-    pose = camera.world_from_camera.copy()
-    pose[:3, 3] -= origin
-    if body_row >= 0:
-        pose = bodies_from_world[body_row] @ pose
-    return np.concatenate([pose[:3, 3], quaternion_from_matrix(pose[:3, :3])])
+def mounts(cameras: Sequence[Camera], record: np.ndarray, world: np.ndarray, worlds: WorldTable, bodies: BodyTable | None) -> np.ndarray:
+    """(n, 7) float64 position and quaternion (x, y, z, w) of the cameras of ``record`` (n,) in ``world`` (n,): in the frame of the body
+    that carries them, or of their world; ``bodies`` None: all in that of their world."""
+    first = np.empty(len(cameras), np.int64)
+    first[record[::-1]] = world[::-1]
+    poses = np.stack([camera.world_from_camera for camera in cameras])
+    poses[:, :3, 3] -= worlds.pivot[first + 1]
+    in_body = np.zeros(len(cameras), bool)
+    of_first = worlds.turned(poses, first)
+    for i, camera in enumerate(cameras):
+        row = -1 if bodies is None else bodies.row(camera.body, int(first[i]))
+        if row >= 0:
+            in_body[i] = True
+            of_first[i] = bodies.from_world[bodies.body_id[row]] @ of_first[i]
+    out = of_first[record]
+    if worlds.is_turned:
+        turned = np.flatnonzero(~in_body[record] & (world != first[record]))
+        out[turned] = worlds.turned(poses[record[turned]], world[turned])
+        return _as_rows(out)
+    return _as_rows(of_first)[record]
 
 
-def quaternion_from_matrix(rotation: np.ndarray) -> np.ndarray:
-    """(4,) unit quaternion (x, y, z, w) of a (3, 3) rotation matrix, by the largest of the four components (Shepperd's method)."""
-    m = np.asarray(rotation, np.float64)
-    trace = m[0, 0] + m[1, 1] + m[2, 2]
-    candidates = np.array([m[0, 0], m[1, 1], m[2, 2], trace])
-    i = int(np.argmax(candidates))
-    q = np.empty(4)
-    if i == 3:
-        q[:] = m[2, 1] - m[1, 2], m[0, 2] - m[2, 0], m[1, 0] - m[0, 1], 1.0 + trace
-    else:
-        j, k = (i + 1) % 3, (i + 2) % 3
-        q[i] = 1.0 + m[i, i] - m[j, j] - m[k, k]
-        q[j] = m[j, i] + m[i, j]
-        q[k] = m[k, i] + m[i, k]
-        q[3] = m[k, j] - m[j, k]
-    return q / np.linalg.norm(q)
+def _as_rows(poses: np.ndarray) -> np.ndarray:
+    return np.concatenate([poses[:, :3, 3], quaternions_from_matrices(poses[:, :3, :3])], axis=1)

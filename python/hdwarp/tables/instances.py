@@ -8,9 +8,11 @@ import warp as wp
 from hdwarp.delegate.render_index import RenderIndex
 from hdwarp.delegate.rows import HostColumns
 from hdwarp.launch import launch
+from hdwarp.tables.bodies import BodyTable
 from hdwarp.tables.meshes import MeshTable
 from hdwarp.tables.storage import GrowingArray
-from hdwarp.tables.structs import CAPSULE, CONE, MESH, PLANE, SPHERE, InstanceColumns
+from hdwarp.tables.structs import CAPSULE, CONE, MESH, NOT_COLLIDER, NOT_VISUAL, PLANE, SINGLE_SIDED, SPHERE, InstanceColumns
+from hdwarp.tables.worlds import WorldRows, WorldTable
 
 _EMPTY = wp.constant(3.0e38)  # bounds of rows that draw nothing are inverted
 
@@ -38,6 +40,24 @@ class Placed:
     translation: wp.vec3d
 
 
+@wp.struct
+class PosedColumns:
+    """Instances that bodies carry: a row each, and what they have in common with their copies in other worlds."""
+
+    row: wp.array[wp.int32]  # instance row
+    item: wp.array[wp.int32]  # its row in what follows
+    slot: wp.array[wp.int32]  # number of the body among those of its world
+    body_from_object: wp.array[wp.mat33d]
+    body_offset: wp.array[wp.vec3d]
+    body_start: wp.array[wp.int32]  # by world + 1: first body of the world
+
+
+@wp.func
+def body_of(instances: InstanceColumns, posed: PosedColumns, row: wp.int32, item: wp.int32) -> wp.int32:
+    """Row of the body that carries an instance."""
+    return posed.body_start[instances.world[row] + 1] + posed.slot[item]
+
+
 @wp.func
 def carried(pose: wp.transformf, body_from_object: wp.mat33d, body_offset: wp.vec3d) -> Placed:
     """Where a body at ``pose`` has what it carries, composed in float64."""
@@ -52,16 +72,20 @@ def carried(pose: wp.transformf, body_from_object: wp.mat33d, body_offset: wp.ve
 
 @wp.kernel(enable_backward=False)
 def _pose(
+    first: wp.int32,
+    step: wp.int32,
+    count: wp.int32,
     instances: InstanceColumns,
     body_q: wp.array[wp.transformf],
-    body_from_object: wp.array[wp.mat33d],
-    body_offset: wp.array[wp.vec3d],
-    rows: wp.array[wp.int32],
+    posed: PosedColumns,
 ):
     """Transform of the instances that bodies carry: world_from_body * body_from_object, composed in float64."""
-    i = wp.tid()
-    row = rows[i]
-    placed = carried(body_q[instances.body[row]], body_from_object[i], body_offset[i])
+    i = first + wp.tid() * step
+    if i >= count:
+        return
+    row = posed.row[i]
+    item = posed.item[i]
+    placed = carried(body_q[body_of(instances, posed, row, item)], posed.body_from_object[item], posed.body_offset[item])
     inverse = wp.inverse(placed.linear)
     instances.world_from_object[row] = narrow_matrix(placed.linear)
     instances.object_from_world[row] = narrow_matrix(inverse)
@@ -141,16 +165,17 @@ def _bounds(
     row = job
     if rows.shape[0] > 0:
         row = rows[job]
-    kind = instances.kind[row]
+    source = instances.source[row]
+    kind = instances.kind[source]
     lo = wp.vec3f(-1.0, -1.0, -1.0)
     hi = wp.vec3f(1.0, 1.0, 1.0)
     if kind == MESH:
         for i in range(3):
-            lo[i] = object_lower[instances.geometry[row]][i]
-            hi[i] = object_upper[instances.geometry[row]][i]
+            lo[i] = object_lower[instances.geometry[source]][i]
+            hi[i] = object_upper[instances.geometry[source]][i]
     shape = wp.vec4f()
     if kind == CONE or kind == CAPSULE or kind == PLANE:
-        shape = instances.shape[row]
+        shape = instances.shape[source]
         if kind == PLANE:
             lo[2] = 0.0
             hi[2] = 0.0
@@ -159,49 +184,51 @@ def _bounds(
     upper[row] = box.upper
 
 
+_PLACED = {"object_from_world": wp.mat33f, "world_from_object": wp.mat33f, "translation": wp.vec3d, "world": wp.int32, "source": wp.int32}
+_SOURCES = {
+    "kind": wp.int32,
+    "flags": wp.int32,
+    "geometry": wp.int32,
+    "shape": wp.vec4f,
+    "rank": wp.int32,
+    "body": wp.int32,
+    "prim_id": wp.int32,
+    "instance_id": wp.int32,
+    "material": wp.int32,
+    "subset_start": wp.int32,
+}
+
+
 class InstanceTable:
-    """Device columns of the render index's instance rows, in the frame of their world (``origin`` taken off in float64)."""
+    """Device columns of the render index's instance rows, each in the frame of its world, and of their copies in other worlds."""
 
     def __init__(self, device: wp.Device) -> None:
         self.device = device
-        self.size = 0
-        types = {
-            "object_from_world": wp.mat33f,
-            "world_from_object": wp.mat33f,
-            "translation": wp.vec3d,
-            "kind": wp.int32,
-            "geometry": wp.int32,
-            "shape": wp.vec4f,
-            "rank": wp.int32,
-            "cull": wp.int32,
-            "world": wp.int32,
-            "body": wp.int32,
-            "prim_id": wp.int32,
-            "instance_id": wp.int32,
-            "material": wp.int32,
-            "subset_start": wp.int32,
-            "subset_material": wp.int32,
-        }
-        # Unused rows draw nothing; `cull` stays all zeros, for renders that do not cull.
-        self._arrays = {name: GrowingArray(dtype, device, fill=-1 if name == "kind" else 0) for name, dtype in types.items()}
-        self._single_sided = GrowingArray(wp.int32, device)
+        self.rows = WorldRows()
+        # Unused rows draw nothing.
+        self._placed = {name: GrowingArray(dtype, device) for name, dtype in _PLACED.items()}
+        self._sources = {name: GrowingArray(dtype, device, fill=-1 if name == "kind" else 0) for name, dtype in _SOURCES.items()}
+        self._subset_material = GrowingArray(wp.int32, device)
         self._object_lower = GrowingArray(wp.vec3f, device)
         self._object_upper = GrowingArray(wp.vec3f, device)
         self._lower, self._upper = GrowingArray(wp.vec3f, device), GrowingArray(wp.vec3f, device)
         self._all_rows = wp.zeros(0, dtype=wp.int32, device=device)
-        # Rows that bodies carry, and their place in the frame of their body; None: there are none.
-        self._posed_rows: wp.array | None = None
-        self._is_posed = np.zeros(0, bool)  # by row
-        self._body_from_object: wp.array | None = None
-        self._body_offset: wp.array | None = None
+        self._is_posed = np.zeros(0, bool)  # by row of the index: bodies carry it
+        self.posed: PosedColumns | None = None  # rows that bodies carry, and their place in the frame of their body; None: there are none
 
-    def columns(self, *, cull: bool = False) -> InstanceColumns:
-        """The struct kernels take. ``cull``: back faces of single-sided instances are looked through."""
+    @property
+    def size(self) -> int:
+        """Rows, those of copies included."""
+        return self.rows.size
+
+    def columns(self, *, flags: wp.array | None = None) -> InstanceColumns:
+        """The struct kernels take. ``flags``: a sensor's own in place of the table's."""
         columns = InstanceColumns()
-        for name, growing in self._arrays.items():
+        for name, growing in (*self._placed.items(), *self._sources.items()):
             setattr(columns, name, growing.array)
-        if cull:
-            columns.cull = self._single_sided.array
+        columns.subset_material = self._subset_material.array
+        if flags is not None:
+            columns.flags = flags
         return columns
 
     @property
@@ -209,15 +236,18 @@ class InstanceTable:
         """(lower, upper): wp.array[vec3f] of full capacity, a row an instance; inverted where nothing is drawn."""
         return self._lower.array, self._upper.array
 
+    def _growing(self) -> list[GrowingArray]:
+        return [*self._placed.values(), *self._sources.values(), self._subset_material]
+
     def addresses(self) -> list[int]:
         """Where the columns lie: other addresses, other structs."""
-        return [growing.array.ptr for growing in (*self._arrays.values(), self._single_sided)]
+        return [growing.array.ptr for growing in self._growing()]
 
     def device_arrays(self) -> list[wp.array]:
         """All that is held on the device."""
         bounds = self._object_lower, self._object_upper, self._lower, self._upper
-        posed = [array for array in (self._posed_rows, self._body_from_object, self._body_offset) if array is not None]
-        return [growing.array for growing in (*self._arrays.values(), self._single_sided, *bounds)] + posed
+        posed = [] if self.posed is None else [getattr(self.posed, name) for name in PosedColumns.vars]
+        return [growing.array for growing in (*self._growing(), *bounds)] + posed
 
     def write_mesh_bounds(self, meshes: MeshTable, rows: np.ndarray) -> None:
         """Object bounds of mesh ``rows`` (ascending)."""
@@ -225,67 +255,113 @@ class InstanceTable:
         self._object_upper.write_rows(rows, meshes.upper[rows])
 
     def write_subsets(self, index: RenderIndex, rows: np.ndarray) -> None:
-        self._arrays["subset_material"].write_rows(rows, index.subsets["material"][rows])
+        self._subset_material.write_rows(rows, index.subsets["material"][rows])
 
-    def sync(self, index: RenderIndex, meshes: MeshTable, origin: np.ndarray, rows: np.ndarray, hidden: np.ndarray) -> None:
-        """Upload ``rows`` (ascending) of the index. ``hidden`` (rows of the index,) bool: rows of which nothing is drawn."""
-        host = index.instances
-        self.size = host.capacity
-        for growing in (*self._arrays.values(), self._single_sided, self._lower, self._upper):
-            if growing is not self._arrays["subset_material"]:
-                growing.reserve(host.capacity)
+    def sync_rows(self, index: RenderIndex) -> bool:
+        """Follow which rows there are; whether rows of copies are others now: then all of their prototypes are to be synced."""
+        host, rows = index.instances, self.rows
+        capacity = rows.capacity
+        changed = rows.sync(index.worlds, host)
+        for growing in (*self._placed.values(), self._lower, self._upper):
+            growing.reserve(rows.size)
+        for growing in self._sources.values():
+            growing.reserve(host.capacity)
+        if host.capacity > capacity:
+            self._placed["source"].write(capacity, np.arange(capacity, host.capacity))
+        if changed and rows.has_copies:
+            source, world = rows.copies()
+            self._placed["source"].write(rows.capacity, source)
+            self._placed["world"].write(rows.capacity, world)
+        return changed
+
+    def sync(self, index: RenderIndex, meshes: MeshTable, worlds: WorldTable, rows: np.ndarray, hidden: np.ndarray) -> None:
+        """Upload ``rows`` (ascending) of the index and all their copies. ``hidden`` (rows of the index,) bool: rows of which nothing is
+        drawn."""
         if len(rows) == 0:
             return
-        linear, translation = place(host, meshes, origin, rows)
-        inverse = np.zeros_like(linear)
-        live = host["kind"][rows] >= 0
+        host = index.instances
+        self.place(index, meshes, worlds, rows)
+        self._placed["world"].write_rows(rows, host["world"][rows])
+        flags = SINGLE_SIDED * (host["single_sided"][rows] != 0) + NOT_VISUAL * (host["visual"][rows] == 0)
+        values = {
+            "kind": np.where(hidden[rows], -1, host["kind"][rows]),
+            "flags": flags + NOT_COLLIDER * (host["collision"][rows] == 0),
+            "geometry": host["mesh"][rows],
+            "shape": host["shape"][rows],
+        }
+        for name in ("rank", "body", "prim_id", "instance_id", "material", "subset_start"):
+            values[name] = host[name][rows]
+        for name, items in values.items():
+            self._sources[name].write_rows(rows, items)
+
+    def place(self, index: RenderIndex, meshes: MeshTable, worlds: WorldTable, rows: np.ndarray) -> None:
+        """Upload where ``rows`` (ascending) of the index and their copies are."""
+        host = index.instances
+        linear, translation = place(host, meshes, worlds, rows)
+        inverse, live = np.zeros_like(linear), host["kind"][rows] >= 0
         if live.all() and (linear == linear[0]).all():  # as instances that are only placed have it
             inverse[:] = np.linalg.inv(linear[0])
         else:
             inverse[live] = np.linalg.inv(linear[live])
-        values = {
-            "object_from_world": inverse,
-            "world_from_object": linear,
-            "translation": translation,
-            "kind": np.where(hidden[rows], -1, host["kind"][rows]),
-            "geometry": host["mesh"][rows],
-            "shape": host["shape"][rows],
-        }
-        for name in ("rank", "world", "body", "prim_id", "instance_id", "material", "subset_start"):
-            values[name] = host[name][rows]
-        for name, items in values.items():
-            self._arrays[name].write_rows(rows, items)
-        self._single_sided.write_rows(rows, host["single_sided"][rows])
+        if self.rows.has_copies:
+            sources = len(rows)
+            rows, which, linear, translation = self.spread(host, meshes, worlds, rows, linear, translation)
+            inverse = inverse[which]
+            if worlds.is_turned:
+                inverse[sources:] = np.linalg.inv(linear[sources:])
+        for name, items in (("object_from_world", inverse), ("world_from_object", linear), ("translation", translation)):
+            self._placed[name].write_rows(rows, items)
+
+    def spread(
+        self,
+        host: HostColumns,
+        meshes: MeshTable,
+        worlds: WorldTable,
+        rows: np.ndarray,
+        linear: np.ndarray,
+        translation: np.ndarray,
+        transform: np.ndarray | None = None,
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """(device rows, which of ``rows`` each is, linear, translation) of ``rows`` of the index, as `place` gives them, and their copies.
+        Frames of copies that are not turned hold the very numbers of the prototype's."""
+        device, which, world = self.rows.of(rows)
+        linear, translation = linear[which], translation[which]
+        if worlds.is_turned and len(world):
+            of = which[len(rows) :]
+            turned = place(host, meshes, worlds, rows[of], None if transform is None else transform[of], world)
+            linear[len(rows) :], translation[len(rows) :] = turned
+        return device, which, linear, translation
 
     def write_ids(self, index: RenderIndex, rows: np.ndarray) -> None:
-        """Upload what is given out for ``rows`` (ascending), of which nothing else is new."""
+        """Upload what is given out for ``rows`` (ascending) of the index, of which nothing else is new."""
         for name in ("rank", "prim_id", "instance_id"):
-            self._arrays[name].write_rows(rows, index.instances[name][rows])
+            self._sources[name].write_rows(rows, index.instances[name][rows])
 
     def are_carried(self, index: RenderIndex, rows: np.ndarray) -> bool:
-        """Whether bodies carry any of ``rows``, or did when `sync_bodies` last looked."""
+        """Whether bodies carry any of ``rows`` of the index, or did when `sync_bodies` last looked."""
         return bool((index.instances["body"][rows] >= 0).any() or self._is_posed[rows[rows < len(self._is_posed)]].any())
 
-    def sync_bodies(self, index: RenderIndex, meshes: MeshTable, origin: np.ndarray, bodies_from_world: np.ndarray) -> None:
-        """Where the instances that bodies carry sit in them. ``bodies_from_world``: (bodies, 4, 4) float64 at the stage's pose, ``origin``
-        taken off."""
+    def sync_bodies(self, index: RenderIndex, meshes: MeshTable, worlds: WorldTable, bodies: BodyTable) -> None:
+        """Where the instances that bodies carry sit in them. A body of another world than its instances' carries nothing."""
         host = index.instances
         self._is_posed = (host["body"] >= 0) & (host["kind"] >= 0)
+        self._is_posed[self._is_posed] = bodies.world_of[host["body"][self._is_posed]] == host["world"][self._is_posed]
         rows = np.flatnonzero(self._is_posed)
         if len(rows) == 0:
-            self._posed_rows = self._body_from_object = self._body_offset = None
+            self.posed = None
             return
-        linear, translation = place(host, meshes, origin, rows)
-        from_world = bodies_from_world[host["body"][rows]]
+        linear, translation = place(host, meshes, worlds, rows)
+        body = host["body"][rows]
+        from_world = bodies.from_world[body]
         offset = np.einsum("nij,nj->ni", from_world[:, :3, :3], translation) + from_world[:, :3, 3]
-        self._posed_rows = wp.array(rows, dtype=wp.int32, device=self.device)
-        self._body_from_object = wp.array(from_world[:, :3, :3] @ linear, dtype=wp.mat33d, device=self.device)
-        self._body_offset = wp.array(offset, dtype=wp.vec3d, device=self.device)
-
-    @property
-    def posed(self) -> tuple[wp.array | None, wp.array | None, wp.array | None]:
-        """(rows that bodies carry, body_from_object, body_offset), None where bodies carry nothing."""
-        return self._posed_rows, self._body_from_object, self._body_offset
+        device, which, _ = self.rows.of(rows)
+        self.posed = PosedColumns()
+        self.posed.row = wp.array(device, dtype=wp.int32, device=self.device)
+        self.posed.item = wp.array(which, dtype=wp.int32, device=self.device)
+        self.posed.slot = wp.array(bodies.slot[body], dtype=wp.int32, device=self.device)
+        self.posed.body_from_object = wp.array(from_world[:, :3, :3] @ linear, dtype=wp.mat33d, device=self.device)
+        self.posed.body_offset = wp.array(offset, dtype=wp.vec3d, device=self.device)
+        self.posed.body_start = wp.array(bodies.world_start, dtype=wp.int32, device=self.device)
 
     @property
     def object_bounds(self) -> tuple[wp.array, wp.array]:
@@ -293,7 +369,7 @@ class InstanceTable:
         return self._object_lower.array, self._object_upper.array
 
     def update_bounds(self, rows: np.ndarray | None = None) -> None:
-        """Recompute the bounds of ``rows`` on the device; None: all."""
+        """Recompute the bounds of device ``rows`` on the device; None: all."""
         count = self.size if rows is None else len(rows)
         chosen = self._all_rows if rows is None else wp.array(rows, dtype=wp.int32, device=self.device)
         launch(
@@ -306,26 +382,30 @@ class InstanceTable:
         )
 
     def pose(self, body_q: wp.array) -> None:
-        """Move the instances that bodies carry to ``body_q`` (wp.array[transformf], frame of their world) and update the bounds."""
-        if self._posed_rows is not None:
-            wp.launch(
-                _pose,
-                dim=self._posed_rows.shape[0],
-                inputs=[self.columns(), body_q, self._body_from_object, self._body_offset, self._posed_rows],
-                device=self.device,
-            )
+        """Move the instances that bodies carry to ``body_q`` (wp.array[transformf], frames of their worlds) and update the bounds."""
+        if self.posed is not None:
+            launch(_pose, self.posed.row.shape[0], [self.columns(), body_q, self.posed], device=self.device, grain=2048)
         self.update_bounds()
 
 
 def place(
-    host: HostColumns, meshes: MeshTable, origin: np.ndarray, rows: np.ndarray, transform: np.ndarray | None = None
+    host: HostColumns,
+    meshes: MeshTable,
+    worlds: WorldTable,
+    rows: np.ndarray,
+    transform: np.ndarray | None = None,
+    world: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(n, 3, 3) and (n, 3) float64: linear part and translation of ``rows``, the mesh's centre and scale and the world's origin folded in.
-    ``transform`` (n, 3, 4): other world_from_object than the rows'."""
+    """(n, 3, 3) and (n, 3) float64: linear part and translation of ``rows`` of the index in the frame of their world, the mesh's centre
+    and scale folded in. ``transform`` (n, 3, 4): other world_from_object than the rows'; ``world`` (n,): of their copies there."""
     transform, mesh = host["transform"][rows] if transform is None else transform, host["mesh"][rows]
-    linear, translation = transform[:, :, :3], transform[:, :, 3] - origin
+    linear, translation = transform[:, :, :3], transform[:, :, 3] - worlds.pivot[host["world"][rows] + 1]
     if meshes.is_moved:
         centre = np.where(mesh[:, None] >= 0, meshes.centre[mesh], 0.0)
         translation = translation + np.einsum("nij,nj->ni", linear, centre)
         linear = linear * np.where(mesh >= 0, meshes.scale[mesh], 1.0)[:, None, None]
+    if worlds.is_turned:
+        world = host["world"][rows] if world is None else world
+        turn = np.where((world >= 0)[:, None, None], worlds.turn[world], np.eye(3))
+        linear, translation = turn @ linear, np.einsum("nij,nj->ni", turn, translation)
     return linear, translation

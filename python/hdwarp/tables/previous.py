@@ -11,11 +11,12 @@ import warp as wp
 
 from hdwarp.delegate.previous_rows import MovedRows
 from hdwarp.delegate.render_index import RenderIndex
-from hdwarp.tables.cameras import CameraColumns, CameraTable, camera_arrays, columns_of, lens_columns, mount
-from hdwarp.tables.instances import InstanceTable, carried, narrow_matrix, place, world_box
+from hdwarp.tables.cameras import CameraColumns, CameraTable, camera_arrays, columns_of, lens_columns, mounts
+from hdwarp.tables.instances import InstanceTable, PosedColumns, body_of, carried, narrow_matrix, place, world_box
 from hdwarp.tables.meshes import MeshTable
 from hdwarp.tables.storage import GrowingArray
 from hdwarp.tables.structs import MESH, PLANE, InstanceColumns, PreviousColumns
+from hdwarp.tables.worlds import WorldTable
 
 
 @wp.kernel(enable_backward=False)
@@ -23,20 +24,19 @@ def _pose_previous(
     instances: InstanceColumns,
     body_q: wp.array[wp.transformf],
     previous_body_q: wp.array[wp.transformf],
-    body_from_object: wp.array[wp.mat33d],
-    body_offset: wp.array[wp.vec3d],
-    rows: wp.array[wp.int32],
+    posed: PosedColumns,
     out: PreviousColumns,
 ):
     """Where the instances that bodies carry were; those of bodies that have not moved get the very bits of now."""
     i = wp.tid()
-    row = rows[i]
-    body = instances.body[row]
+    row = posed.row[i]
+    item = posed.item[i]
+    body = body_of(instances, posed, row, item)
     if body_q[body] == previous_body_q[body]:
         out.world_from_object[row] = instances.world_from_object[row]
         out.translation[row] = instances.translation[row]
     else:
-        placed = carried(previous_body_q[body], body_from_object[i], body_offset[i])
+        placed = carried(previous_body_q[body], posed.body_from_object[item], posed.body_offset[item])
         out.world_from_object[row] = narrow_matrix(placed.linear)
         out.translation[row] = placed.translation
 
@@ -74,21 +74,22 @@ def _sweep(
 ):
     """Bounds of now (``lower``, ``upper``) -> bounds around both poses."""
     row = wp.tid()
-    kind = instances.kind[row]
+    source = instances.source[row]
+    kind = instances.kind[source]
     lo = wp.vec3f(-1.0, -1.0, -1.0)
     hi = wp.vec3f(1.0, 1.0, 1.0)
     if kind == MESH:
-        lo = wp.vec3f(object_lower[instances.geometry[row]])
-        hi = wp.vec3f(object_upper[instances.geometry[row]])
-        if previous.point_start[row] >= 0:
-            lo = wp.vec3f(previous_lower[row])
-            hi = wp.vec3f(previous_upper[row])
+        lo = wp.vec3f(object_lower[instances.geometry[source]])
+        hi = wp.vec3f(object_upper[instances.geometry[source]])
+        if previous.point_start[source] >= 0:
+            lo = wp.vec3f(previous_lower[source])
+            hi = wp.vec3f(previous_upper[source])
     if kind == PLANE:
         lo[2] = 0.0
         hi[2] = 0.0
     if kind < 0:
         return
-    box = world_box(kind, instances.shape[row], lo, hi, previous.world_from_object[row], previous.translation[row])
+    box = world_box(kind, instances.shape[source], lo, hi, previous.world_from_object[row], previous.translation[row])
     lower[row] = wp.min(lower[row], box.lower)
     upper[row] = wp.max(upper[row], box.upper)
 
@@ -129,9 +130,17 @@ class PreviousPoses:
         growing = (self._world_from_object, self._translation, self._point_start, self._points, *self._chosen.values())
         return [array.array.ptr for array in growing]
 
-    def sync(self, index: RenderIndex, meshes: MeshTable, cameras: CameraTable, origin: np.ndarray, rows: np.ndarray | None = None) -> bool:
-        """Follow the index after its frame went on or changed. ``rows`` (ascending): those whose place has been uploaded anew, None: all.
-        Returns whether anything differs from now, or did so before."""
+    def sync(
+        self,
+        index: RenderIndex,
+        meshes: MeshTable,
+        cameras: CameraTable,
+        worlds: WorldTable,
+        instances: InstanceTable,
+        rows: np.ndarray | None = None,
+    ) -> bool:
+        """Follow the index after its frame went on or changed. ``rows`` (ascending) of the index: those whose place has been uploaded
+        anew, None: all. Returns whether anything differs from now, or did so before."""
         host, before = index.instances, self._moved
         moved = index.previous.moved(index)
         stale = np.full(host.capacity, rows is None)
@@ -142,22 +151,37 @@ class PreviousPoses:
             stale |= host["body"] >= 0
         stale[moved.rows] = False
         self._is_posed, self._moved = False, moved
-        for array in (self._world_from_object, self._translation, self._point_start):
-            array.reserve(host.capacity)
+        self._point_start.reserve(host.capacity)
+        for array in (self._world_from_object, self._translation):
+            array.reserve(instances.size)
         stale = np.flatnonzero(stale)
-        self._write(stale, *place(host, meshes, origin, stale))
+        self._write(index, meshes, worlds, instances, stale)
         for deformed, _, _ in before.deformed:
             self._point_start.write_rows(np.sort(deformed), np.full(len(deformed), -1))
-        self._write_moved(index, meshes, origin)
+        self._write_moved(index, meshes, worlds, instances)
         self._write_points(meshes)
-        changed = self._sync_cameras(index, cameras, origin)
+        changed = self._sync_cameras(index, cameras, worlds)
         return bool(changed or len(moved.rows) or len(before.rows))
 
-    def _write(self, rows: np.ndarray, linear: np.ndarray, translation: np.ndarray) -> None:
+    def _write(
+        self,
+        index: RenderIndex,
+        meshes: MeshTable,
+        worlds: WorldTable,
+        instances: InstanceTable,
+        rows: np.ndarray,
+        transforms: np.ndarray | None = None,
+    ) -> None:
+        """Where ``rows`` (ascending) of the index and their copies were; ``transforms`` None: where they are."""
+        linear, translation = place(index.instances, meshes, worlds, rows, transforms)
+        if instances.rows.has_copies:
+            rows, _, linear, translation = instances.spread(index.instances, meshes, worlds, rows, linear, translation, transforms)
         self._world_from_object.write_rows(rows, linear)
         self._translation.write_rows(rows, translation)
 
-    def _write_moved(self, index: RenderIndex, meshes: MeshTable, origin: np.ndarray, only: np.ndarray | None = None) -> None:
+    def _write_moved(
+        self, index: RenderIndex, meshes: MeshTable, worlds: WorldTable, instances: InstanceTable, only: np.ndarray | None = None
+    ) -> None:
         """``only``: (rows of the index,) bool."""
         rows, transforms = self._moved.rows, self._moved.transforms
         if only is not None:
@@ -165,7 +189,7 @@ class PreviousPoses:
         if (np.diff(rows) < 0).any():
             order = np.argsort(rows)
             rows, transforms = rows[order], transforms[order]
-        self._write(rows, *place(index.instances, meshes, origin, rows, transforms))
+        self._write(index, meshes, worlds, instances, rows, transforms)
 
     def _write_points(self, meshes: MeshTable) -> None:
         """Previous points of the meshes that deform, each mesh of then once for each mesh of now."""
@@ -180,41 +204,40 @@ class PreviousPoses:
             self._boxes.append((np.sort(rows), meshes.in_space_of(mesh_row, mesh.points)))
             self._point_start.write_rows(np.sort(rows), np.full(len(rows), blocks[key]))
 
-    def _sync_cameras(self, index: RenderIndex, cameras: CameraTable, origin: np.ndarray) -> bool:
+    def _sync_cameras(self, index: RenderIndex, cameras: CameraTable, worlds: WorldTable) -> bool:
         """Whether any camera differs from now, or did so before."""
-        records, did_differ = cameras.records, self._cameras_differ
-        old = [index.previous.camera(record) for record in records]
+        did_differ, record = self._cameras_differ, cameras.record
+        old = [index.previous.camera(camera) for camera in cameras.cameras]
         self._cameras_differ = any(bits for _, bits in old)
         for array in (self._camera_changes, *self._chosen.values()):
-            array.reserve(max(len(records), 1))
-        if records:
+            array.reserve(max(len(record), 1))
+        if old:
             then = [before for before, _ in old]
-            places = np.stack([mount(camera, -1, origin, np.zeros((0, 4, 4))) for camera in then])
-            for name, items in {"transform": places, **lens_columns(then)}.items():
-                self._stored[name].write(0, items)
-            self._camera_changes.write(0, np.array([bits for _, bits in old], np.int32))
+            for name, items in lens_columns(then).items():
+                self._stored[name].write(0, items[record])
+            self._stored["transform"].write(0, mounts(then, record, cameras.world, worlds, None))
+            self._camera_changes.write(0, np.array([bits for _, bits in old], np.int32)[record])
         return self._cameras_differ or did_differ
 
     # -- every frame, on the device ---------------------------------------------------------------------------------------
 
     def pose(self, instances: InstanceTable, body_q: wp.array, previous_body_q: wp.array) -> None:
         """Bodies were at ``previous_body_q`` and are at ``body_q``: device work only, nothing allocated."""
-        rows, body_from_object, body_offset = instances.posed
-        if rows is None:
+        if instances.posed is None:
             return
         self._is_posed = True
-        inputs = [instances.columns(), body_q, previous_body_q, body_from_object, body_offset, rows, self.columns]
-        wp.launch(_pose_previous, dim=rows.shape[0], inputs=inputs, device=self.device)
+        inputs = [instances.columns(), body_q, previous_body_q, instances.posed, self.columns]
+        wp.launch(_pose_previous, dim=instances.posed.row.shape[0], inputs=inputs, device=self.device)
 
-    def unpose(self, index: RenderIndex, meshes: MeshTable, origin: np.ndarray) -> None:
+    def unpose(self, index: RenderIndex, meshes: MeshTable, worlds: WorldTable, instances: InstanceTable) -> None:
         """What bodies carry was where the stage had it."""
         if not self._is_posed:
             return
         self._is_posed = False
         carried_rows = index.instances["body"] >= 0
         rows = np.flatnonzero(carried_rows)
-        self._write(rows, *place(index.instances, meshes, origin, rows))
-        self._write_moved(index, meshes, origin, carried_rows)
+        self._write(index, meshes, worlds, instances, rows)
+        self._write_moved(index, meshes, worlds, instances, carried_rows)
 
     def choose_cameras(self, cameras: CameraTable, *, follow_bodies: bool) -> None:
         """Fill ``cameras``. ``follow_bodies``: cameras that bodies carry sit in them as now; else they were where the stage had them."""
@@ -226,7 +249,7 @@ class PreviousPoses:
         """Grow the world bounds ``lower``, ``upper`` (N,) vec3f of now, by instance row, to hold both poses, and so every point that goes
         straight from one to the other. Of things that turn, the arcs may stand out. The first call after a `sync` uploads."""
         for array in (self._points_lower, self._points_upper):
-            array.reserve(instances.size)
+            array.reserve(instances.rows.capacity)
         for rows, points in self._boxes or ():
             self._points_lower.write_rows(rows, np.tile(points.min(axis=0), (len(rows), 1)))
             self._points_upper.write_rows(rows, np.tile(points.max(axis=0), (len(rows), 1)))

@@ -11,15 +11,19 @@ from hdwarp.delegate.change_tracker import ChangeTracker, DirtyBits
 from hdwarp.delegate.previous_rows import PreviousRows
 from hdwarp.delegate.render_index import RenderIndex
 from hdwarp.stage.columns import GeometryKind
-from hdwarp.tables.cameras import CameraTable, quaternion_from_matrix
+from hdwarp.tables.bodies import BodyTable
+from hdwarp.tables.cameras import CameraTable
 from hdwarp.tables.cutouts import Cutouts
 from hdwarp.tables.instances import InstanceTable
 from hdwarp.tables.materials import MaterialTable
 from hdwarp.tables.meshes import MeshTable
 from hdwarp.tables.previous import PreviousPoses
 from hdwarp.tables.primvars import build_primvar, primvar_names
+from hdwarp.tables.storage import GrowingArray
 from hdwarp.tables.structs import PrimvarColumns, TopLevel, WorldColumns
-from hdwarp.tables.top_level import TopLevelTree, TreeCounts
+from hdwarp.tables.top_level import TopLevelTree, TopNodes, TreeCounts
+from hdwarp.tables.world_trees import WorldTrees
+from hdwarp.tables.worlds import WorldTable
 
 _NO_ROWS = np.zeros(0, np.int64)
 _NEAR_ORIGIN = 8192.0  # metres: within this the world's frame is the stage's own
@@ -36,28 +40,6 @@ class TableCounts:
     tlas_refitted: int = 0  # rows whose boxes were written anew, from leaf to root
 
 
-class BodyTable:
-    """Rigid bodies: ``label`` (prim paths, rank order), ``body_q`` at the stage's pose, in the frame of their world."""
-
-    def __init__(self) -> None:
-        self.label: list[str] = []
-        self.pose = np.zeros((0, 7), np.float32)
-
-    def __len__(self) -> int:
-        return len(self.label)
-
-
-class WorldTable:
-    """Worlds: ``origin`` (count, 3) float64, the place of each world's frame on the stage [m]."""
-
-    def __init__(self) -> None:
-        self.count = 1
-        self.origin = np.zeros((1, 3))
-
-    def __len__(self) -> int:
-        return self.count
-
-
 class SceneTables:
     """Device columns and trees. ``version`` counts syncs that changed anything, ``layout_version`` those after which structs of columns,
     and plans made of them, have to be made anew."""
@@ -72,7 +54,8 @@ class SceneTables:
         self.version = self.layout_version = self.previous_version = 0
         self.is_posed = False  # `pose` has moved bodies since the last upload
         self.previous: PreviousPoses | None = None  # where things were a frame ago: `keep_previous`
-        self._tree = TopLevelTree(self.device)
+        self._nodes = TopNodes(self.device)
+        self._tree, self._world_trees = TopLevelTree(self._nodes), WorldTrees(self._nodes)
         self._cutouts = Cutouts()
         self._places = _Places()
         self._live = np.zeros(0, bool)  # by row: draws something
@@ -82,12 +65,10 @@ class SceneTables:
         self._primvars_dropped = 0
         self._index: RenderIndex | None = None
         self._layout: object = None
-        self._bodies_from_world = np.zeros((0, 4, 4))
         self.world_columns = WorldColumns()
-        self.world_columns.root = wp.full(1, -1, dtype=wp.int32, device=self.device)
-        self.world_columns.global_root = wp.full(1, -1, dtype=wp.int32, device=self.device)
-        self.world_columns.global_offset = wp.zeros(1, dtype=wp.vec3d, device=self.device)
-        self._root = -1
+        self._world_root, self._global_root = GrowingArray(wp.int32, self.device, fill=-1), GrowingArray(wp.int32, self.device, fill=-1)
+        self._global_offset = GrowingArray(wp.vec3d, self.device)
+        self._roots: tuple | None = None
 
     @property
     def has_meshes(self) -> bool:
@@ -105,12 +86,14 @@ class SceneTables:
     @property
     def top_level(self) -> TopLevel:
         """The trees over instances; a scene that draws nothing has none, and its worlds' roots are -1."""
-        return self._tree.columns
+        return self._nodes.columns
 
     @property
     def device_bytes(self) -> int:
         """Device memory of meshes, instances and their trees, room for growth included."""
-        return sum(array.capacity for table in (self.meshes, self.instances, self._tree) for array in table.device_arrays())
+        tables = (self.meshes, self.instances, self._tree, self._world_trees)
+        nodes = self._nodes.boxes.array.capacity + self._nodes.children.array.capacity
+        return nodes + sum(array.capacity for table in tables for array in table.device_arrays())
 
     def sync(self, index: RenderIndex) -> TableCounts:
         """Bring the device in step with the index: the rows that are dirty, and what depends on them."""
@@ -130,29 +113,28 @@ class SceneTables:
             is_dirty[dirty] = True
             dirty = np.flatnonzero(is_dirty)
         hidden_rows = self._cutouts.sync(index, dirty)
-        origin = self._places.sync(index, self.meshes, dirty)
-        moved = not np.array_equal(origin, self.worlds.origin[0])
-        self.worlds.origin[0] = origin
-        bodies_dirty = moved or len(tracker.dirty_rows("bodies")) > 0
+        moved_worlds = self.worlds.sync(index.worlds, self._places.sync(index, self.meshes, dirty))
+        bodies_dirty = len(moved_worlds) > 0 or len(tracker.dirty_rows("bodies")) > 0
         rows = np.union1d(dirty, hidden_rows) if len(hidden_rows) else dirty
-        if moved:
-            rows = np.arange(index.instances.capacity)
-        elif self.is_posed or bodies_dirty:
+        if self.instances.sync_rows(index):  # copies have other rows now
+            rows = np.union1d(rows, np.concatenate([*self.instances.rows.members.values(), _NO_ROWS]))
+        if len(moved_worlds):
+            rows = np.union1d(rows, np.flatnonzero(np.isin(index.instances["world"], moved_worlds)))
+        if self.is_posed or bodies_dirty:
             rows = np.union1d(rows, np.flatnonzero(index.instances["body"] >= 0))
         self.is_posed = False
         if bodies_dirty:
-            self._bodies_from_world = self._sync_bodies(index, origin)
-        self.instances.sync(index, self.meshes, origin, rows, self._cutouts.hidden)
+            self.bodies.sync(index, self.worlds)
+        self.instances.sync(index, self.meshes, self.worlds, rows, self._cutouts.hidden)
         self.instances.write_ids(index, renumbered)
         self.instances.write_subsets(index, tracker.dirty_rows("subsets"))
         if bodies_dirty or self.instances.are_carried(index, rows):
-            self.instances.sync_bodies(index, self.meshes, origin, self._bodies_from_world)
+            self.instances.sync_bodies(index, self.meshes, self.worlds, self.bodies)
         self.materials.sync(index.materials, index.material_id, tracker.dirty_rows("materials"))
         if bodies_dirty or len(tracker.dirty_rows("cameras")):
-            cameras = list(index.cameras.values())
-            self.cameras.sync(cameras, [index.body_row(camera.body) for camera in cameras], origin, self._bodies_from_world)
+            self.cameras.sync(list(index.cameras.values()), self.worlds, self.bodies)
         self._count_kinds(index, dirty)
-        tree_counts = self._sync_tree(index, rows)
+        tree_counts = self._sync_trees(index, rows)
         self._drop_primvars(tracker)
         for table in tracker.TABLES:
             tracker.clear(table)
@@ -162,10 +144,11 @@ class SceneTables:
         if layout != self._layout:
             self._layout = layout
             self.layout_version += 1
-        return TableCounts(len(rows) + len(renumbered), mesh_counts.built, mesh_counts.refitted, tree_counts.built, tree_counts.refitted)
+        uploaded = len(self.instances.rows.of(rows)[0]) + len(renumbered)
+        return TableCounts(uploaded, mesh_counts.built, mesh_counts.refitted, tree_counts.built, tree_counts.refitted)
 
     def _addresses(self) -> list[int]:
-        tables = [self.meshes, self.instances, self.materials, self.cameras, self._tree]
+        tables = [self.meshes, self.instances, self.materials, self.cameras, self._nodes]
         if self.previous is not None:
             tables.append(self.previous)
         return [address for table in tables for address in table.addresses()]
@@ -178,32 +161,45 @@ class SceneTables:
         self._kind_counts += np.bincount(kinds[rows] % count, minlength=count) - np.bincount(self._kinds[rows] % count, minlength=count)
         self._kinds[rows] = kinds[rows]
 
-    def _sync_bodies(self, index: RenderIndex, origin: np.ndarray) -> np.ndarray:
-        """Host pose of every body; (bodies, 4, 4) float64 bodies_from_world. A body's row is its rank."""
-        poses = [index.bodies[path].world_from_body for path in index.body_paths]
-        self.bodies.label = list(index.body_paths)
-        self.bodies.pose = np.zeros((len(poses), 7), np.float32)
-        if not poses:
-            return np.zeros((0, 4, 4))
-        world_from_body = np.stack(poses)
-        world_from_body[:, :3, 3] -= origin
-        for row, pose in enumerate(world_from_body):
-            self.bodies.pose[row] = np.concatenate([pose[:3, 3], quaternion_from_matrix(pose[:3, :3])])
-        return np.linalg.inv(world_from_body)
-
-    def _sync_tree(self, index: RenderIndex, rows: np.ndarray) -> TreeCounts:
-        if len(rows) == 0:
+    def _sync_trees(self, index: RenderIndex, rows: np.ndarray) -> TreeCounts:
+        """Follow ``rows`` (ascending) of the index, which have been uploaded."""
+        if len(rows) == 0 and self._roots is not None:
             return TreeCounts()
-        self.instances.update_bounds(rows if len(rows) < self.instances.size else None)
+        device_rows = self.instances.rows.of(rows)[0]
+        self.instances.update_bounds(device_rows if len(device_rows) < self.instances.size else None)
         if index.instances.capacity > len(self._live):
             self._live = np.concatenate([self._live, np.zeros(index.instances.capacity - len(self._live), bool)])
         live = (index.instances["kind"][rows] >= 0) & ~self._cutouts.hidden[rows]
         self._live[rows] = live & ~np.isin(index.instances["mesh"][rows], self.meshes.empty_rows())  # without triangles: draws nothing
-        counts = self._tree.update(rows, self._live, index.instances["rank"], *self.instances.bounds)
-        if self._tree.root != self._root:
-            self._root = self._tree.root
-            self.world_columns.root.fill_(self._root)
-        return counts
+        rank, bounds, counts = index.instances["rank"], self.instances.bounds, TreeCounts()
+        drawn, rest = self._live, rows
+        if index.worlds.groups:
+            world = index.instances["world"]
+            in_world = world[rows] >= 0
+            if in_world.any() or self.instances.rows.has_copies:
+                counts = self._world_trees.update(index.worlds, self.instances.rows, world, self._live, rank, *bounds)
+            self._tree.move_to(self._world_trees.size)
+            drawn, rest = self._live & (world < 0), rows[~in_world]
+        of_rest = self._tree.update(rest, drawn, rank, *bounds)
+        self._write_roots(index)
+        return TreeCounts(counts.built + of_rest.built, counts.refitted + of_rest.refitted)
+
+    def _write_roots(self, index: RenderIndex) -> None:
+        """Where the trees of each world begin, and how far its frame is from that of what is global."""
+        root, offset = self._tree.root, self.worlds.global_offset
+        world_root = self._world_trees.root if index.worlds.groups else np.array([root], np.int32)
+        global_root = root if index.worlds.groups else -1
+        roots = (world_root.tobytes(), global_root, offset.tobytes())
+        if roots == self._roots:
+            return
+        self._roots = roots
+        if len(world_root) < self.worlds.count:
+            world_root = np.full(self.worlds.count, -1, np.int32)
+        self._world_root.write(0, world_root)
+        self._global_root.write(0, np.array([global_root]))
+        self._global_offset.write(0, offset)
+        self.world_columns.root, self.world_columns.global_root = self._world_root.array, self._global_root.array
+        self.world_columns.global_offset = self._global_offset.array
 
     def _drop_primvars(self, tracker: ChangeTracker) -> None:
         """Forget the columns that are of another scene now; they are made anew when somebody asks."""
@@ -220,7 +216,11 @@ class SceneTables:
         """Move everything bodies carry to ``body_q`` and refit: device work only, nothing allocated."""
         self.is_posed = True
         self.instances.pose(body_q)
+        self._refit_trees()
+
+    def _refit_trees(self) -> None:
         self._tree.refit(*self.instances.bounds)
+        self._world_trees.refit(*self.instances.bounds)
 
     def unpose(self) -> None:
         """Put everything back to where the stage has it, exactly: float64 places, no way through ``body_q``."""
@@ -228,9 +228,9 @@ class SceneTables:
             return
         self.is_posed = False
         rows = np.flatnonzero(self._index.instances["body"] >= 0)
-        self.instances.sync(self._index, self.meshes, self.worlds.origin[0], rows, self._cutouts.hidden)
+        self.instances.place(self._index, self.meshes, self.worlds, rows)
         self.instances.update_bounds()
-        self._tree.refit(*self.instances.bounds)
+        self._refit_trees()
 
     # -- the frame before -------------------------------------------------------------------------------------------------
 
@@ -248,14 +248,14 @@ class SceneTables:
             return
         if self._index.previous is None:
             self._index.previous, rows = PreviousRows(), None
-        if self.previous.sync(self._index, self.meshes, self.cameras, self.worlds.origin[0], rows):
+        if self.previous.sync(self._index, self.meshes, self.cameras, self.worlds, self.instances, rows):
             self.previous_version += 1
 
     def pose_previous(self, body_q: wp.array | None, previous_body_q: wp.array | None) -> None:
         """Where bodies were: at ``previous_body_q``; None: where they are, by ``body_q``; that None too: where the stage had them.
         ``body_q``: as for `pose`, or the stage's poses. Device work only, unless both are None."""
         if previous_body_q is None and body_q is None:
-            self.previous.unpose(self._index, self.meshes, self.worlds.origin[0])
+            self.previous.unpose(self._index, self.meshes, self.worlds, self.instances)
         else:
             self.previous.pose(self.instances, body_q, body_q if previous_body_q is None else previous_body_q)
 
@@ -282,12 +282,15 @@ class _Places:
         size = index.instances.capacity
         if size > len(self._is_far):
             self._is_far = np.concatenate([self._is_far, np.zeros(size - len(self._is_far), bool)])
+        rest = index.worlds.of_rest  # worlds have their own origins
         far = (np.abs(_places(index, meshes, rows)) >= _NEAR_ORIGIN).any(axis=1) & (index.instances["kind"][rows] >= 0)
+        far &= index.instances["world"][rows] == rest
         self._far_count += int(far.sum()) - int(self._is_far[rows].sum())
         self._is_far[rows] = far
         if not self._far_count:
             return np.zeros(3)
-        return np.round(np.median(_places(index, meshes, np.flatnonzero(index.instances["kind"] >= 0)), axis=0))
+        drawn = (index.instances["kind"] >= 0) & (index.instances["world"] == rest)
+        return np.round(np.median(_places(index, meshes, np.flatnonzero(drawn)), axis=0))
 
 
 def _places(index: RenderIndex, meshes: MeshTable, rows: np.ndarray) -> np.ndarray:

@@ -52,18 +52,21 @@ class MeshColumns:
 
 @wp.struct
 class InstanceColumns:
-    """One row an instance. world = world_from_object * object + translation, in the frame of the instance's world [m]."""
+    """Where instances are, and what they are. Copies of one prim in many worlds are many of the first and one of the second."""
 
+    # One row an instance. world = world_from_object * object + translation, in the frame of the instance's world [m].
     object_from_world: wp.array[wp.mat33f]
     world_from_object: wp.array[wp.mat33f]
     translation: wp.array[wp.vec3d]
-    kind: wp.array[wp.int32]  # MESH, SPHERE, CUBE, CONE, CAPSULE, PLANE
+    world: wp.array[wp.int32]  # -1 global
+    source: wp.array[wp.int32]  # its row in what follows; an instance that is no copy is its own source
+    # One row a source: the rows of the render index.
+    kind: wp.array[wp.int32]  # MESH, SPHERE, CUBE, CONE, CAPSULE, PLANE; -1 draws nothing
+    flags: wp.array[wp.int32]  # SINGLE_SIDED, NOT_VISUAL, ...: bits that views hide, or look through the back faces of
     geometry: wp.array[wp.int32]  # mesh row, -1 for shapes
     shape: wp.array[wp.vec4f]  # CONE, CAPSULE: radius at the lower and the upper end, half the height; PLANE: half width and length
     rank: wp.array[wp.int32]  # order in which equal depths are settled: the lower wins
-    cull: wp.array[wp.int32]  # 1: single sided under the cull setting, its back faces are looked through
-    world: wp.array[wp.int32]
-    body: wp.array[wp.int32]  # row, which is the rank given out; -1 none
+    body: wp.array[wp.int32]  # given out; -1 none
     prim_id: wp.array[wp.int32]  # given out
     instance_id: wp.array[wp.int32]  # given out
     material: wp.array[wp.int32]  # row, -1 none
@@ -71,12 +74,20 @@ class InstanceColumns:
     subset_material: wp.array[wp.int32]  # material row of each subset slot, -1: the instance's own material
 
 
+SINGLE_SIDED = wp.constant(1)
+NOT_VISUAL = wp.constant(2)
+NOT_COLLIDER = wp.constant(4)
+FIRST_GROUP = 3  # bits from here on are a sensor's own: what it excludes
+
+
 @wp.struct
 class PreviousColumns:
-    """Where everything was in the frame before, a row an instance as in InstanceColumns; null arrays: where it is now."""
+    """Where everything was in the frame before, rows as in InstanceColumns; null arrays: where it is now."""
 
+    # One row an instance.
     world_from_object: wp.array[wp.mat33f]
     translation: wp.array[wp.vec3d]
+    # One row a source.
     point_start: wp.array[wp.int32]  # where the previous points of a deforming mesh start, -1: its points are what they were
     points: wp.array[wp.vec3f]  # in the object space of leaf_vertices as they are now: the same centre and scale taken off
 
@@ -186,6 +197,8 @@ class ViewRow:
     record: wp.int32  # first pixel of the view in the visibility record
     output: wp.int32  # first pixel of the view in the output arrays (rows of `width` pixels, no padding)
     masked: wp.int32  # 1: not rendered, its outputs keep what they hold
+    hides: wp.int32  # instances with any of these flags are not there
+    culls: wp.int32  # back faces of instances with any of these flags are looked through
 
 
 @wp.struct

@@ -33,6 +33,8 @@ class RayBundle:
     first_packet: wp.int32  # packets of the bundles before this one
     output: wp.int32  # first ray of the bundle in the results; also: rays of the bundles before this one
     masked: wp.int32  # 1: not traced, its results keep what they hold
+    hides: wp.int32  # as in ViewRow
+    culls: wp.int32
 
 
 @wp.struct
@@ -74,6 +76,8 @@ def ray_bundles(
     global_root: int | np.ndarray = -1,
     global_offset: np.ndarray | tuple[float, float, float] = (0.0, 0.0, 0.0),
     masked: int | np.ndarray = 0,
+    hides: int | np.ndarray = 0,
+    culls: int | np.ndarray = 0,
     device: wp.Device | str,
 ) -> RayBundles:
     """Bundles at ``origins`` (B, 3) float64, each a grid of ``shape`` = (rows, columns) rays; results come one bundle after the other.
@@ -101,6 +105,8 @@ def ray_bundles(
         "first_packet": np.arange(count) * packets,
         "output": np.arange(count) * rows * columns,
         "masked": masked,
+        "hides": hides,
+        "culls": culls,
     }
     table = np.zeros(max(count, 1), dtype=RayBundle.numpy_dtype())
     for name, value in values.items():

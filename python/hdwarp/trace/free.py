@@ -116,17 +116,19 @@ def free_kernel(kinds: SceneKinds, any_hit: bool) -> wp.Kernel:
                                 instance = -1 - node
                                 frame = ObjectFrame()
                                 frame.row = instance
-                                frame.rank = instances.rank[instance]
-                                frame.single_sided = instances.cull[instance] != 0
+                                source = instances.source[instance]
+                                flags = instances.flags[source]
+                                frame.rank = instances.rank[source]
+                                frame.single_sided = (flags & bundle.culls) != 0
                                 offset = origin - instances.translation[instance]
-                                kind = instances.kind[instance]
+                                kind = wp.where((flags & bundle.hides) == 0, instances.kind[source], -1)
                                 if HAS_MESH:
                                     if kind == MESH:
                                         inverse = instances.object_from_world[instance]
                                         frame.rays = object_rays(rays, axes.axis, offset, inverse, False, False)
                                         key_floor = trace_mesh_free(
                                             meshes,
-                                            instances.geometry[instance],
+                                            instances.geometry[source],
                                             frame,
                                             near,
                                             ANY_HIT,
@@ -149,7 +151,19 @@ def free_kernel(kinds: SceneKinds, any_hit: bool) -> wp.Kernel:
                                         placed = instances.world_from_object[instance]
                                         exact = exact_object_rays(widen_rays(rays), axes.axis, offset, placed, False, False)
                                         key_floor = trace_shape_free(
-                                            kind, instances.shape, frame, exact, ANY_HIT, xs, ys, near_keys, keys, slots, owners, ranks
+                                            kind,
+                                            instances.shape,
+                                            source,
+                                            frame,
+                                            exact,
+                                            ANY_HIT,
+                                            xs,
+                                            ys,
+                                            near_keys,
+                                            keys,
+                                            slots,
+                                            owners,
+                                            ranks,
                                         )
                                 far = depth_of(key_floor, False)
                                 if ANY_HIT and key_floor == wp.inf:

@@ -316,6 +316,7 @@ def trace_mesh_free(
 def trace_shape_free(
     kind: wp.int32,
     shapes: wp.array[wp.vec4f],
+    source: wp.int32,
     frame: ObjectFrame,
     rays: ExactRays,
     any_hit: wp.bool,
@@ -340,7 +341,7 @@ def trace_shape_free(
         entries = vec16f()
         exits = vec16f()
         for p in range(16):
-            interval = shape_interval(kind, shapes, frame.row, rays.origin, exact_direction(rays, wp.float64(x[p]), wp.float64(y[p])))
+            interval = shape_interval(kind, shapes, source, rays.origin, exact_direction(rays, wp.float64(x[p]), wp.float64(y[p])))
             entries[p] = wp.float32(interval[0])
             exits[p] = wp.float32(interval[1])
         for p in range(16):

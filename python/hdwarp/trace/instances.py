@@ -155,6 +155,7 @@ def trace_mesh(
 def trace_shape(
     kind: wp.int32,
     shapes: wp.array[wp.vec4f],
+    source: wp.int32,
     frame: ObjectFrame,
     rays: ExactRays,
     affine: wp.bool,
@@ -172,7 +173,7 @@ def trace_shape(
     is drawn. Returns the lowest key of the tile."""
     shape = wp.vec4f(1.0)
     if kind > CUBE:
-        shape = shapes[frame.row]
+        shape = shapes[source]
     body = round_of(shape)
     width, length = wp.float64(shape[0]), wp.float64(shape[1])
     for block in range(BLOCKS):

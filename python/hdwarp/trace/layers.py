@@ -63,9 +63,10 @@ def look_behind(
             if marks[block][p] != 0 and owner >= 0:
                 if key <= near_keys[block][p]:
                     near_keys[block][p] = key
-                    behind_ranks[block][p] = instances.rank[owner]
+                    source = instances.source[owner]
+                    behind_ranks[block][p] = instances.rank[source]
                     behind_triangles[block][p] = 0
-                    if instances.kind[owner] == MESH:
+                    if instances.kind[source] == MESH:
                         behind_triangles[block][p] = meshes.slot_triangle[slots[block][p]]
                 slots[block][p] = -1
                 owners[block][p] = -1

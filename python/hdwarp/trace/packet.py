@@ -122,19 +122,21 @@ def trace_kernel(kinds: SceneKinds, affine: bool, peel: bool = False) -> wp.Kern
                         size = push_children(top.nodes, top.children, node, frustum, near, far, stack, stack_depth, size)
                     elif node != NO_CHILD:
                         row = -1 - node
+                        source = instances.source[row]
+                        flags = instances.flags[source]
                         frame = ObjectFrame()
                         frame.row = row
-                        frame.rank = instances.rank[row]
-                        frame.single_sided = instances.cull[row] != 0
+                        frame.rank = instances.rank[source]
+                        frame.single_sided = (flags & view.culls) != 0
                         offset = origin - instances.translation[row]
-                        kind = instances.kind[row]
+                        kind = wp.where((flags & view.hides) == 0, instances.kind[source], -1)
                         if HAS_MESH:
                             if kind == MESH:
                                 inverse = instances.object_from_world[row]
                                 frame.rays = object_rays(rays, view.forward, offset, inverse, AFFINE, orthographic)
                                 key_floor = trace_mesh(
                                     meshes,
-                                    instances.geometry[row],
+                                    instances.geometry[source],
                                     frame,
                                     near,
                                     AFFINE,
@@ -161,6 +163,7 @@ def trace_kernel(kinds: SceneKinds, affine: bool, peel: bool = False) -> wp.Kern
                                 key_floor = trace_shape(
                                     kind,
                                     instances.shape,
+                                    source,
                                     frame,
                                     exact,
                                     AFFINE,

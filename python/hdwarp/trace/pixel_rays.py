@@ -110,6 +110,8 @@ def pixel_kernel(kinds: SceneKinds, affine: bool, peel: bool = False, lanes: boo
         ray.direction = narrow(ray.exact_direction)
         ray.forward = view.forward
         ray.orthographic = orthographic
+        ray.hides = view.hides
+        ray.culls = view.culls
         stretch = wp.where(view.radial != 0, wp.length(ray.direction), 1.0)
         near_key, far_key = clip_keys(view, stretch, orthographic)
         found = nothing_found(near_key, far_key)
@@ -121,8 +123,9 @@ def pixel_kernel(kinds: SceneKinds, affine: bool, peel: bool = False, lanes: boo
                 return
             if out.key[record] <= found.near_key:
                 found.near_key = out.key[record]
-                found.behind_rank = instances.rank[owner]
-                if instances.kind[owner] == MESH:
+                source = instances.source[owner]
+                found.behind_rank = instances.rank[source]
+                if instances.kind[source] == MESH:
                     found.behind_triangle = meshes.slot_triangle[out.slot[record]]
         variant = Variant()
         variant.mesh = HAS_MESH

@@ -151,7 +151,7 @@ def plane_interval(origin: wp.vec3d, direction: wp.vec3d, half_width: wp.float64
 
 
 @wp.func
-def shape_interval(kind: wp.int32, shapes: wp.array[wp.vec4f], row: wp.int32, origin: wp.vec3d, direction: wp.vec3d) -> wp.vec2d:
+def shape_interval(kind: wp.int32, shapes: wp.array[wp.vec4f], source: wp.int32, origin: wp.vec3d, direction: wp.vec3d) -> wp.vec2d:
     """t where a ray enters and leaves the shape of an instance; entry > exit where it misses. ``shapes``: InstanceColumns.shape."""
     interval = wp.vec2d(FAR_OFF, -FAR_OFF)
     if kind == SPHERE:
@@ -159,9 +159,9 @@ def shape_interval(kind: wp.int32, shapes: wp.array[wp.vec4f], row: wp.int32, or
     elif kind == CUBE:
         interval = cube_interval(origin, direction)
     elif kind == PLANE:
-        interval = plane_interval(origin, direction, wp.float64(shapes[row][0]), wp.float64(shapes[row][1]))
+        interval = plane_interval(origin, direction, wp.float64(shapes[source][0]), wp.float64(shapes[source][1]))
     elif kind == CONE:
-        interval = cone_interval(origin, direction, round_of(shapes[row]))
+        interval = cone_interval(origin, direction, round_of(shapes[source]))
     elif kind == CAPSULE:
-        interval = capsule_interval(origin, direction, round_of(shapes[row]))
+        interval = capsule_interval(origin, direction, round_of(shapes[source]))
     return interval

@@ -66,6 +66,8 @@ def ray_kernel(kinds: SceneKinds, any_hit: bool, lanes: bool) -> wp.Kernel:
                     near = limits[number][0]
                     far = limits[number][1]
                 ray = WorldRay()
+                ray.hides = bundles[which].hides
+                ray.culls = bundles[which].culls
                 ray.origin = bundles[which].origin
                 if origins.shape[0] > 0:
                     ray.origin = ray.origin + bundles[which].turn * widen(origins[number])

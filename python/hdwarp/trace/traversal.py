@@ -42,6 +42,8 @@ class WorldRay:
     exact_direction: wp.vec3d  # the same, not rounded: for shapes
     forward: wp.vec3f  # unit; only read for orthographic rays
     orthographic: wp.bool
+    hides: wp.int32  # as in ViewRow
+    culls: wp.int32
 
 
 @wp.struct
@@ -54,6 +56,7 @@ class ObjectRay:
     orthographic: wp.bool
     single_sided: wp.bool
     row: wp.int32
+    source: wp.int32
     rank: wp.int32
 
 
@@ -370,7 +373,7 @@ def trace_shape_ray(
         offset = offset + world.exact_direction * shift
     object_from_world = wp.inverse(wp.mat33d(instances.world_from_object[ray.row]))
     origin, direction = times_exactly(object_from_world, offset), times_exactly(object_from_world, world.exact_direction)
-    interval = shape_interval(kind, instances.shape, ray.row, origin, direction)
+    interval = shape_interval(kind, instances.shape, ray.source, origin, direction)
     entry, exit = wp.float32(interval[0] + shift), wp.float32(interval[1] + shift)
     entry_key, exit_key = key_of(entry, ray.orthographic), key_of(exit, ray.orthographic)
     entry_counts = entry_key <= found.near_key and (ray.orthographic or entry > 0.0)
@@ -392,8 +395,9 @@ def object_ray(instances: InstanceColumns, row: wp.int32, ray: WorldRay, origin:
     """A ray, from ``origin`` in the frame of the instance's world, in the space of the instance."""
     inside = ObjectRay()
     inside.row = row
-    inside.rank = instances.rank[row]
-    inside.single_sided = instances.cull[row] != 0
+    inside.source = instances.source[row]
+    inside.rank = instances.rank[inside.source]
+    inside.single_sided = (instances.flags[inside.source] & ray.culls) != 0
     inside.orthographic = ray.orthographic
     offset = origin - instances.translation[row]
     if variant.orthographic and ray.orthographic:
@@ -436,10 +440,11 @@ def trace_tree_ray(
             elif node != NO_CHILD:
                 row = -1 - node
                 inside = object_ray(instances, row, ray, origin, variant)
-                kind = instances.kind[row]
+                source = inside.source
+                kind = wp.where((instances.flags[source] & ray.hides) == 0, instances.kind[source], -1)
                 if variant.mesh:
                     if kind == MESH:
-                        mesh = instances.geometry[row]
+                        mesh = instances.geometry[source]
                         found = trace_mesh_ray(meshes, mesh, inside, near, variant, stack, stack_depth, size, found)
                 if variant.shapes:
                     if kind > MESH:

@@ -8,14 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 import warp as wp
 
-from hdwarp.stage.columns import MAX_CLIPPING_PLANES
 from hdwarp.stage.spec import ImageSpec
-from hdwarp.tables.cameras import LENSES, CameraColumns
-from hdwarp.tables.structs import TILE_HEIGHT, TILE_WIDTH, ClipPlane, ViewRow, WorldColumns
+from hdwarp.tables.cameras import LENSES, CameraColumns, CameraTable
+from hdwarp.tables.structs import NOT_VISUAL, SINGLE_SIDED, TILE_HEIGHT, TILE_WIDTH, ClipPlane, ViewRow, WorldColumns
 from hdwarp.views.conform import CONFORM_POLICIES
 from hdwarp.views.lens_funcs import conform_aperture, orthographic_rays, pinhole_rays, place_rays
 
-MOST_PLANES = wp.constant(MAX_CLIPPING_PLANES)
 ORTHOGRAPHIC = wp.constant(LENSES.index("orthographic"))
 
 
@@ -38,6 +36,7 @@ class ViewSpec:
     output: wp.int32
     radial: wp.int32
     scene_unit: wp.float32
+    hides: wp.int32  # see ViewRow
 
 
 @wp.func
@@ -127,10 +126,12 @@ def _view_rows(
     world_mask: wp.array[wp.bool],
     clip: wp.array[wp.vec2f],
     shift: wp.vec2d,
+    culls: wp.int32,
     out: wp.array[ViewRow],
     out_planes: wp.array[ClipPlane],
 ):
-    """Coefficients of every view. ``shift``: offset of the sample from the pixel's centre, in pixels; ``clip``: (1,) override or empty."""
+    """Coefficients of every view. ``shift``: offset of the sample from the pixel's centre, in pixels; ``clip``: (1,) override or empty;
+    ``culls``: see ViewRow."""
     view = wp.tid()
     spec = specs[view]
     c = spec.camera
@@ -168,10 +169,10 @@ def _view_rows(
     row.near = clipping[0]
     row.far = clipping[1]
     row.radial = spec.radial
-    row.plane_count = wp.clamp(cameras.clipping_plane_count[c], 0, MOST_PLANES)
-    row.first_plane = MOST_PLANES * view
+    row.plane_count = wp.clamp(cameras.clipping_plane_count[c], 0, cameras.plane_width)
+    row.first_plane = cameras.plane_width * view
     for i in range(row.plane_count):
-        out_planes[row.first_plane + i] = clip_plane(cameras.clipping_planes[MOST_PLANES * c + i], turn, row)
+        out_planes[row.first_plane + i] = clip_plane(cameras.clipping_planes[cameras.plane_width * c + i], turn, row)
     row.exposure = cameras.exposure[c]
     row.scene_unit = spec.scene_unit
     row.world = spec.world
@@ -189,6 +190,8 @@ def _view_rows(
     row.first_tile = spec.first_tile
     row.record = spec.record
     row.output = spec.output
+    row.hides = spec.hides
+    row.culls = culls
     row.masked = 0
     if view_mask.shape[0] > 0:
         if not view_mask[view]:
@@ -218,14 +221,14 @@ class ViewTable:
         scene_unit: float,
         radial: bool,
         device: wp.Device,
-        cameras_version: int | None = None,
-        cameras: object = None,
+        cameras: CameraTable | None = None,
+        hides: int | Sequence[int] = int(NOT_VISUAL),
     ) -> None:
-        """``scene_unit``: scene units per metre. All views have data windows of one size. ``cameras``,
-        ``cameras_version``: the camera table whose rows the views name, for who renders them to check; None: not checked."""
+        """``scene_unit``: scene units per metre. All views have data windows of one size. ``cameras``: the table whose rows the views
+        name; None: rows of anything. ``hides``: flags of instances that are not there, for all views or a number each."""
         self.views = list(views)
         self.cameras = cameras
-        self.cameras_version = cameras_version
+        self.cameras_version = None if cameras is None else cameras.version
         self.device = device
         self.count = len(self.views)
         self.width = self.views[0].image.width if self.views else 0
@@ -234,38 +237,24 @@ class ViewTable:
         tiles = record = 0
         self.bands: list[tuple[int, int]] = []
         """Where each row of tiles of each view begins: (tiles, rows of output pixels) of all views before it; in the end those of all."""
+        images: dict[int, tuple] = {}  # by identity: what all views of one image have in common
         for i, view in enumerate(self.views):
-            image = view.image
-            columns, rows = _tiles(image.x0, image.width, TILE_WIDTH), _tiles(image.y0, image.height, TILE_HEIGHT)
-            values = {
-                "camera": view.camera,
-                "world": view.world,
-                "image_width": image.image_width,
-                "image_height": image.image_height,
-                "pixel_aspect_ratio": image.pixel_aspect_ratio,
-                "policy": CONFORM_POLICIES.index(image.aspect_ratio_conform_policy),
-                "x0": image.x0,
-                "y0": image.y0,
-                "width": image.width,
-                "height": image.height,
-                "first_tile": tiles,
-                "record": record,
-                "output": i * self.width * self.height,
-                "radial": int(radial),
-                "scene_unit": scene_unit,
-            }
-            for name, value in values.items():
-                specs[name][i] = value
-            above = image.y0 - image.y0 // TILE_HEIGHT * TILE_HEIGHT  # rows of the first tiles that are not in the image
-            for row in range(rows):
-                self.bands.append((tiles + row * columns, i * self.height + max(row * TILE_HEIGHT - above, 0)))
-            tiles += columns * rows
-            record += columns * rows * TILE_WIDTH * TILE_HEIGHT
+            if id(view.image) not in images:
+                images[id(view.image)] = _of_image(view.image)
+            shared, columns, above = images[id(view.image)]
+            specs[i] = (view.camera, view.world, *shared, tiles, record, i * self.width * self.height, int(radial), scene_unit, 0)
+            for row, lines in enumerate(above):
+                self.bands.append((tiles + row * columns, i * self.height + lines))
+            tiles += columns * len(above)
+            record += columns * len(above) * TILE_WIDTH * TILE_HEIGHT
+        specs["hides"][: self.count] = hides
         self.bands.append((tiles, self.count * self.height))
         self.tile_count, self.record_size = tiles, record
         self.specs = wp.array(specs, dtype=ViewSpec, device=device)
         self.rows = wp.zeros(max(self.count, 1), dtype=ViewRow, device=device)
-        self.planes = wp.zeros(max(self.count, 1) * MAX_CLIPPING_PLANES, dtype=ClipPlane, device=device)
+        plane_width = 0 if cameras is None else cameras.plane_width
+        self.planes = wp.zeros(max(self.count * plane_width, 1), dtype=ClipPlane, device=device)
+        self.flags: wp.array | None = None  # of instances: a sensor's own in place of the table's
         self.previous_rows: wp.array | None = None  # the views as they were a frame ago, where `keep_previous` asked for them
         self._no_transforms = wp.zeros(0, dtype=wp.transformf, device=device)
         self._no_mask = wp.zeros(0, dtype=wp.bool, device=device)
@@ -282,11 +271,14 @@ class ViewTable:
         world_mask: wp.array | None = None,
         clip: wp.array | None = None,
         shift: tuple[float, float] = (0.0, 0.0),
+        cull: bool = False,
     ) -> None:
         """Compute the view rows on the device from the columns as they are now. ``body_q``: (bodies,) transformf."""
         masks = [self._no_mask if mask is None else mask for mask in (view_mask, world_mask)]
         clip = self._no_clip if clip is None else clip
-        self._launch(cameras, worlds, body_q, camera_transforms, [*masks, clip, wp.vec2d(*shift)], self.rows)
+        self._launch(
+            cameras, worlds, body_q, camera_transforms, [*masks, clip, wp.vec2d(*shift), int(SINGLE_SIDED) if cull else 0], self.rows
+        )
 
     def keep_previous(self) -> wp.array:
         """`previous_rows`, made at the first call."""
@@ -298,7 +290,7 @@ class ViewTable:
         self, cameras: CameraColumns, worlds: WorldColumns, body_q: wp.array, *, camera_transforms: wp.array | None = None
     ) -> None:
         """`previous_rows` from columns of the frame before: rays of the pixels' centres; clip ranges and masks mean nothing there."""
-        plain = [self._no_mask, self._no_mask, self._no_clip, wp.vec2d()]
+        plain = [self._no_mask, self._no_mask, self._no_clip, wp.vec2d(), 0]
         self._launch(cameras, worlds, body_q, camera_transforms, plain, self.previous_rows)
 
     def _launch(
@@ -314,6 +306,15 @@ class ViewTable:
         overrides = self._no_transforms if camera_transforms is None else camera_transforms
         if self.count:
             wp.launch(_view_transforms, dim=self.count, inputs=[cameras, self.specs, body_q, overrides], outputs=[out], device=self.device)
+
+
+def _of_image(image: ImageSpec) -> tuple[tuple, int, list[int]]:
+    """(fields of the view's spec from `image_width` to `height`, tiles a row, output lines above each row of tiles)."""
+    columns, rows = _tiles(image.x0, image.width, TILE_WIDTH), _tiles(image.y0, image.height, TILE_HEIGHT)
+    policy = CONFORM_POLICIES.index(image.aspect_ratio_conform_policy)
+    shared = image.image_width, image.image_height, image.pixel_aspect_ratio, policy, image.x0, image.y0, image.width, image.height
+    above = image.y0 - image.y0 // TILE_HEIGHT * TILE_HEIGHT  # lines of the first tiles that are not in the image
+    return shared, columns, [max(row * TILE_HEIGHT - above, 0) for row in range(rows)]
 
 
 def _tiles(start: int, size: int, tile: int) -> int:
