@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from dataclasses import dataclass
 
 import numpy as np
 
 from hdwarp.tables.scene_tables import SceneTables
 from hdwarp.views.rows import ViewTable
+
+_WHERE_TREES_LIE = ("root", "global_root")
+"""Of a view row: a tree that is built anew over the same instances, elsewhere, gives the same picture."""
 
 
 class Progress:
@@ -32,6 +36,35 @@ class Progress:
         self.count, self._begun_for = count, picture
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Interests:
+    """What a picture shows of the scene beside what is drawn."""
+
+    cameras: np.ndarray  # (n,) int64 rows
+    material_ids: bool = False
+    previous: bool = False  # where things were a frame ago
+
+
+def what_is_drawn(tables: SceneTables, interests: Interests) -> tuple[Hashable, ...]:
+    """Counters of what a picture depends on and commits change, but for what `what_is_seen` compares."""
+    then: Hashable = None
+    if interests.previous:
+        then = tables.previous_version, _of_rows(tables.previous.camera_versions, interests.cameras)
+    return tables.picture_version, tables.material_ids_version if interests.material_ids else 0, then
+
+
+def edits(tables: SceneTables, interests: Interests) -> tuple[Hashable, ...]:
+    """Counters of what commits change, all of it: cheap to compare, and other than before also where what is seen turns out the same."""
+    cameras = tables.cameras
+    versions = cameras.version, tables.unposed_version, _of_rows(cameras.row_versions, interests.cameras)
+    return *versions, *what_is_drawn(tables, interests)
+
+
+def _of_rows(versions: np.ndarray, rows: np.ndarray) -> bytes:
+    """Rows may be gone."""
+    return versions[rows[rows < len(versions)]].tobytes()
+
+
 def moved_rows(tables: SceneTables) -> np.ndarray:
     """Rows of the instances that bodies carry, ascending: between two commits nothing else moves."""
     posed = tables.instances.posed
@@ -42,9 +75,10 @@ def what_is_seen(views: ViewTable, tables: SceneTables, moved: np.ndarray) -> tu
     """What a picture depends on and kernels may write between two commits: the view rows (poses, lenses, clip ranges and planes, masks)
     and the places of the instances that bodies carry (``moved``). As bytes, so that NaN equals itself. Waits for the device."""
     rows = views.rows.numpy()  # field by field: what lies between a struct's fields is not ours
-    seen = [rows[name].tobytes() for name in rows.dtype.names]
+    seen = [rows[name].tobytes() for name in rows.dtype.names if name not in _WHERE_TREES_LIE]
     seen.append(views.planes.numpy().tobytes())
     if len(moved):
         columns = tables.instances.columns()
-        seen += [array.numpy()[moved].tobytes() for array in (columns.world_from_object, columns.translation)]
+        places = columns.world_from_object, columns.object_from_world, columns.translation  # the inverse is rounded in its own way
+        seen += [array.numpy()[moved].tobytes() for array in places]
     return tuple(seen)

@@ -140,6 +140,15 @@ class RenderIndex:
         """Row of a body, -1 for none."""
         return self._body_row.get(path, -1)
 
+    def are_bound(self, materials: np.ndarray) -> np.ndarray:
+        """(n,) bool: which of these material rows something drawn is bound to, as a whole or in part."""
+        host = self.instances
+        parts = np.flatnonzero((host["subset_count"] > 0) & (host["kind"] >= 0))
+        starts, first = np.unique(host["subset_start"][parts], return_index=True)
+        runs = zip(starts.tolist(), host["subset_count"][parts[first]].tolist(), strict=True)
+        bound = [host["material"], *(self.subsets["material"][start : start + count] for start, count in runs)]
+        return np.isin(materials, np.concatenate(bound))
+
     # -- Hydra's one by one -----------------------------------------------------------------------------------------------
 
     def insert(self, *items: Gprim | Material | Body | Camera | Site) -> IndexCounts:
@@ -236,10 +245,13 @@ class RenderIndex:
 
     def _rank_materials(self) -> None:
         self.material_paths = sorted(self.material_rows)
-        self.material_id = np.full(self.material_rows.allocator.size, -1, np.int32)
+        before, self.material_id = self.material_id, np.full(self.material_rows.allocator.size, -1, np.int32)
         rows = np.array([self.material_rows[path] for path in self.material_paths], np.int64)
         self.material_id[rows] = np.arange(len(rows))
-        self.tracker.mark("materials", rows, DirtyBits.IDS)
+        is_new = np.ones(len(self.material_id), bool)
+        known = rows[rows < len(before)]
+        is_new[known] = self.material_id[known] != before[known]
+        self.tracker.mark("materials", rows[is_new[rows]], DirtyBits.IDS)
 
     def _apply_bodies(self, changes: Mapping[str, Body | None], complete: bool) -> tuple[int, np.ndarray | None]:
         """(bodies that differ, new row by old row where rows moved, -1 for those gone)."""

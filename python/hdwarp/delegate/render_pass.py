@@ -9,7 +9,7 @@ import numpy as np
 import warp as wp
 
 from hdwarp.delegate.aov import AovBindings, Target, bound_targets
-from hdwarp.delegate.progress import moved_rows, what_is_seen
+from hdwarp.delegate.progress import Interests, edits, moved_rows, what_is_drawn, what_is_seen
 from hdwarp.delegate.render_param import RenderParam
 from hdwarp.delegate.render_plan import RenderPlan, ViewRecord
 from hdwarp.delegate.render_settings import RenderSettings
@@ -20,6 +20,7 @@ from hdwarp.views.rows import ViewTable
 
 MOST_PLANS = 4  # kept at a time: enough for buffers in turns; more would only hold memory
 _CENTRE = (0.0, 0.0)
+_NOTHING = Interests(np.zeros(0, np.int64))
 
 
 class RenderPass:
@@ -39,10 +40,11 @@ class RenderPass:
         self._grid = sample_grid(samples)
         self._plans: OrderedDict[Hashable, RenderPlan] = OrderedDict()  # the last used last
         self._layout_version = -1
-        self._moved: tuple[int, np.ndarray] = (-1, np.zeros(0, np.int64))  # (scene version, rows that bodies carry)
+        self._moved: tuple[int, np.ndarray] = (-1, np.zeros(0, np.int64))  # (picture version, rows that bodies carry)
         self._stage_poses: tuple[int, wp.array | None] = (-1, None)
         self._converged = False
-        self._made_with: tuple = ()
+        self._interests = _NOTHING  # of the picture made last
+        self._made_with: tuple | None = None
 
     @property
     def samples(self) -> int:
@@ -56,12 +58,13 @@ class RenderPass:
 
     @property
     def is_converged(self) -> bool:
-        """Whether the last `execute` left a finished picture, and scene, settings and restarts are still those that it was made with.
-        What kernels wrote meanwhile, or other arguments would change, only `execute` sees."""
-        return self._converged and self._made_with == self._circumstances()
+        """Whether the last `execute` left a finished picture, and what is drawn, the cameras rendered, settings and restarts are still
+        those that it was made with. What kernels wrote meanwhile, or other arguments would change, only `execute` sees; and only it sees
+        that a camera was edited and looks the same, or that bodies are put back to where they were posed."""
+        return self._converged and self._made_with == self._circumstances(self._interests)
 
-    def _circumstances(self) -> tuple:
-        return self.param.scene_version, self.param.restart_count, self.settings
+    def _circumstances(self, interests: Interests) -> tuple:
+        return edits(self.param.tables, interests), self.param.restart_count, self.settings
 
     def restart(self) -> None:
         """Progressive pictures begin anew at the next call: for changes that `execute` cannot see."""
@@ -99,9 +102,13 @@ class RenderPass:
 
         ``progressive``: add one sample a pixel, for `is_converged` to tell whether that was the last; planes that do not average are done
         at the first call. After k calls averaging planes hold the mean of k samples, after the last the same bits as without
-        ``progressive``; further calls do nothing. It starts over when the scene, the settings, the views (poses, lenses, clip ranges,
-        masks) or the poses of bodies have changed, with other buffers or clear values, and after `restart`. What others write into the
-        buffers meanwhile, and what is given as previous, is not seen.
+        ``progressive``; further calls do nothing. It starts over when what is drawn (instances, meshes, primvars, materials bound to them),
+        the settings, the views (poses, lenses, clip ranges, masks) or the poses of bodies that carry anything drawn have changed, with
+        other buffers or clear values, and after `restart`. It goes on when other cameras, materials that nothing drawn is bound to, sites
+        and other bodies change; materials and sites may come and go. It starts over without need when what changes is out of sight, an
+        input of a bound material that shading does not read, an id or a primvar that no plane shows (materialId excepted), when views that
+        masks turn off change, and when bodies that come or go give others, which carry something, another row. What others write into
+        the buffers meanwhile, and what is given as previous, is not seen.
 
         Raises ArgumentError for arrays of another shape, type or device, Error for buffers without memory and for views made before
         cameras came or went, NotSupported for planes that later versions have.
@@ -111,7 +118,7 @@ class RenderPass:
             raise ArgumentError(f"views is a {type(views).__name__}; expected what RenderDelegate.create_views gives")
         targets, values = bound_targets(aov_bindings, clear)
         if views.count == 0 or not targets:
-            self._converged, self._made_with = True, self._circumstances()
+            self._converged, self._interests, self._made_with = True, _NOTHING, self._circumstances(_NOTHING)
             return
         if views.cameras is not None and views.cameras is not self.param.tables.cameras:
             raise ArgumentError("these views are of another delegate's cameras; make views of this one's with create_views")
@@ -147,7 +154,8 @@ class RenderPass:
             )
 
         if progressive and (self.param.is_paused or self.param.is_stopped):
-            self._converged = plan.progress.count == plan.sample_count and self._made_with == self._circumstances()
+            self._interests, self._made_with = plan.interests, plan.made_with
+            self._converged = plan.progress.count == plan.sample_count and plan.made_with == self._circumstances(plan.interests)
             return
         for other in self._plans.values():
             if other is plan and progressive:
@@ -155,7 +163,8 @@ class RenderPass:
             if other.addresses & plan.addresses:  # what it has begun is about to be written over
                 other.progress.restart()
         done = self._add_sample(plan, place) if progressive else self._render(plan, place, 0, plan.sample_count)
-        self._converged, self._made_with = done == plan.sample_count, self._circumstances()
+        plan.made_with = self._circumstances(plan.interests)
+        self._converged, self._interests, self._made_with = done == plan.sample_count, plan.interests, plan.made_with
         self.param.completed_samples, self.param.sample_count = done, plan.sample_count
         for target in targets.values():
             if target.buffer is not None:
@@ -195,8 +204,7 @@ class RenderPass:
         place(_CENTRE)
         param, progress = self.param, plan.progress
         picture = (
-            param.scene_version,
-            param.tables.previous_version if plan.needs_previous else 0,
+            what_is_drawn(param.tables, plan.interests),
             param.restart_count,
             self.settings,
             what_is_seen(plan.record.views, param.tables, self._moved_rows()),
@@ -212,7 +220,7 @@ class RenderPass:
         """The plan for these views, buffers and clear values: one that is kept, or a new one."""
         param = self.param
         if param.layout_version != self._layout_version:
-            self._plans.clear()
+            self._forget_tables()
             self._layout_version = param.layout_version
         buffers = tuple((name, t.array.ptr, t.array.shape, t.array.dtype, t.averaged) for name, t in targets.items())
         # Values as text: NaN equals itself there.
@@ -225,9 +233,18 @@ class RenderPass:
             plan = RenderPlan(record, targets, clear, len(self._grid))
             while len(self._plans) >= MOST_PLANS:
                 self._plans.popitem(last=False)
+        plan.follow_tables()
         self._plans[key] = plan
         plan.record.refresh(param.scene_version)
         return plan
+
+    def _forget_tables(self) -> None:
+        """No plan holds arrays that the tables have replaced, and none stays whose views are refused from now on."""
+        for key, plan in list(self._plans.items()):
+            if plan.record.views.cameras_version in (None, self.param.cameras_version):
+                plan.forget_tables()
+            else:
+                del self._plans[key]
 
     def _check_targets(self, views: ViewTable, targets: dict[str, Target]) -> None:
         """Every buffer has the pixels of all views: kernels write without looking."""
@@ -242,8 +259,9 @@ class RenderPass:
                 raise ArgumentError(f"{name} is bound to an array of shape {array.shape}; the views need {shape} (view, H, W)")
 
     def _moved_rows(self) -> np.ndarray:
-        if self._moved[0] != self.param.scene_version:
-            self._moved = (self.param.scene_version, moved_rows(self.param.tables))
+        version = self.param.tables.picture_version
+        if self._moved[0] != version:
+            self._moved = (version, moved_rows(self.param.tables))
         return self._moved[1]
 
     def _poses_of_stage(self) -> wp.array:

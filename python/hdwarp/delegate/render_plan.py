@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 
+import numpy as np
 import warp as wp
 
 from hdwarp.aovs.resolve import ColourSamples, ResolvePlan, primvars_needed
 from hdwarp.delegate.aov import PRIMVAR_WIDTHS, Target
-from hdwarp.delegate.progress import Progress
+from hdwarp.delegate.progress import Interests, Progress
 from hdwarp.launch import Pipeline, cut
 from hdwarp.shade.cutout import MAX_LAYERS, mark_cutouts
 from hdwarp.tables.scene_tables import SceneTables
@@ -80,7 +81,7 @@ class ViewRecord:
     @property
     def pipeline_key(self) -> Hashable:
         """What a `pipeline` is good for."""
-        return self._kinds, self._affine
+        return self._kinds, self._affine, self.views.planes.ptr
 
     def pipeline(self, plan: ResolvePlan) -> Pipeline:
         """Trace and resolve over rows of tiles: pixels are resolved right after they were traced. For scenes without cut-outs."""
@@ -122,7 +123,8 @@ class RenderPlan:
     """The resolve plans for one record and one set of buffers.
 
     ``truth`` fills the planes of the pixel's centre; where there are planes that average, ``colour`` resolves one sample and ``samples``
-    sums it up; each is None where no plane needs it.
+    sums it up; each is None where no plane needs it. When the tables' arrays have moved, the first two are made anew (`forget_tables`,
+    `follow_tables`); what is summed up so far stays.
     """
 
     def __init__(self, record: ViewRecord, targets: Mapping[str, Target], clear: Mapping[str, object], sample_count: int) -> None:
@@ -132,9 +134,13 @@ class RenderPlan:
         averaged = {name: target.array for name, target in targets.items() if target.averaged and sample_count > 1}
         direct = {name: target.array for name, target in targets.items() if name not in averaged}
         self.needs_previous = "motion" in direct
+        self.interests = Interests(
+            np.unique(np.array([view.camera for view in record.views.views], np.int64)), "materialId" in direct, self.needs_previous
+        )
+        self.made_with: tuple | None = None  # what the pass compares to tell whether the picture is still that of the scene
         self.sample_count = sample_count if averaged else 1
-        self.truth = self._plan(direct, clear) if direct else None
-        self.colour = self.samples = None
+        self._direct, self._clear = direct, dict(clear)
+        self.samples = None
         if averaged:
             views = record.views
             self.samples = ColourSamples(
@@ -146,8 +152,23 @@ class RenderPlan:
                 clear={name: value for name, value in clear.items() if name in averaged},
                 device=record.tables.device,
             )
-            colour_clear = {"color": clear["color"]} if "color" in clear and "color" in averaged else {}
-            self.colour = self._plan({"color": self.samples.sample}, colour_clear)
+        self._colour_clear = {"color": clear["color"]} if "color" in clear and "color" in averaged else {}
+        self.forget_tables()
+        self.follow_tables()
+
+    def forget_tables(self) -> None:
+        """Let go of the tables' arrays; the plan is of no use until `follow_tables`."""
+        self.truth: Planes | None = None
+        self.colour: Planes | None = None
+        self._is_current = False
+
+    def follow_tables(self) -> None:
+        """Make what `forget_tables` let go of."""
+        if self._is_current:
+            return
+        self.truth = self._plan(self._direct, self._clear) if self._direct else None
+        self.colour = self._plan({"color": self.samples.sample}, self._colour_clear) if self.samples is not None else None
+        self._is_current = True
 
     def _plan(self, outputs: dict[str, wp.array], clear: Mapping[str, object]) -> Planes:
         tables, views = self.record.tables, self.record.views

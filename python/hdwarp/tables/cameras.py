@@ -11,7 +11,7 @@ import warp as wp
 
 from hdwarp.delegate.worlds import Worlds
 from hdwarp.errors import ArgumentError, NotSupported
-from hdwarp.stage.columns import Camera
+from hdwarp.stage.columns import MAX_CLIPPING_PLANES, Camera
 from hdwarp.tables.bodies import BodyTable
 from hdwarp.tables.quaternions import quaternions_from_matrices
 from hdwarp.tables.storage import GrowingArray
@@ -43,19 +43,21 @@ class CameraTable:
     them.
 
     ``label`` (prim paths; of copies, those they would have), ``world`` and ``world_start`` ((world_count + 2,) offsets, globals first) are
-    on the host. ``clipping_planes`` is (cameras, ``plane_width``) vec4f, of which the first ``clipping_plane_count`` of a row count.
+    on the host. ``clipping_planes`` is (cameras, MAX_CLIPPING_PLANES) vec4f, of which the first ``clipping_plane_count`` of a row count; it
+    takes that memory when somebody asks for it.
     """
 
     def __init__(self, device: wp.Device) -> None:
         self.device = device
         self.label: list[str] = []
         self.version = 0  # counts changes of which cameras there are
+        self.row_versions = np.zeros(0, np.int64)  # by row: another number after each sync that found the camera changed
         self.world = np.zeros(0, np.int32)
         self.world_start = np.zeros(3, np.int32)
         self.cameras: list[Camera] = []  # the adapter's records
         self.record = np.zeros(0, np.int64)  # by row: its record
         self.records: list[Camera] = []  # by row
-        self.plane_width = 0  # the most clipping planes that a camera has had
+        self.plane_width = 0  # clipping planes a row has room for
         self._arrays = camera_arrays(device)
         self._written: dict[str, np.ndarray] = {}  # what we wrote last, by column
 
@@ -67,7 +69,8 @@ class CameraTable:
         if name in arrays:
             array, rows = arrays[name].array, max(len(self.label), 1)
             if name == "clipping_planes":
-                return array[: rows * self.plane_width].reshape((rows, self.plane_width))
+                self._hold_planes(MAX_CLIPPING_PLANES)
+                return arrays[name].array[: rows * self.plane_width].reshape((rows, self.plane_width))
             return array[:rows]
         if name in ("lens_params", "resolution"):
             raise NotSupported(f"the camera table's column {name!r} is not supported yet")
@@ -137,34 +140,60 @@ class CameraTable:
         What a kernel has written stays, but for the columns of a camera whose records now say something else; where cameras came or went,
         rows move, and all are written anew.
         """
-        cameras, names = sorted(cameras, key=lambda camera: camera.path), worlds.names
+        cameras, names, before = sorted(cameras, key=lambda camera: camera.path), worlds.names, self.records
         record, world = _rows_of(cameras, names)
         label = [names.label(cameras[i].path, w) for i, w in zip(record.tolist(), world.tolist(), strict=True)]
-        plane_width = max((len(camera.clipping_planes) for camera in cameras), default=0)
-        if label != self.label or plane_width > self.plane_width:
+        self.cameras, self.records = cameras, [cameras[i] for i in record.tolist()]
+        if label != self.label:
             self.version += 1
             self._written.clear()
-            self.plane_width = max(plane_width, self.plane_width)
+            changed = np.ones(len(record), bool)
+        else:  # one that moves together with its body has the columns it had
+            places = [(then.world_from_camera, now.world_from_camera) for then, now in zip(before, self.records, strict=True)]
+            changed = np.array([then is not now and not np.array_equal(then, now) for then, now in places], bool)
         self.label, self.record, self.world = label, record, world.astype(np.int32)
-        self.cameras, self.records = cameras, [cameras[i] for i in record.tolist()]
         self.world_start = np.concatenate([[0], np.cumsum(np.bincount(world + 1, minlength=worlds.count + 1))]).astype(np.int32)
         if not cameras:
             return
         columns = {name: items[record] for name, items in lens_columns(cameras).items()}
-        planes = np.zeros((len(record), self.plane_width, 4))
-        for row, i in enumerate(record.tolist() if plane_width else ()):
-            planes[row, : len(cameras[i].clipping_planes)] = cameras[i].clipping_planes
         columns["body"] = np.array([bodies.row(cameras[i].body, w) for i, w in zip(record.tolist(), world.tolist(), strict=True)], np.int32)
         columns["transform"] = mounts(cameras, record, world, worlds, bodies)
-        columns["clipping_planes"] = planes.reshape(-1, 4)
+        self._hold_planes(max(len(camera.clipping_planes) for camera in cameras))
+        columns["clipping_planes"] = self._planes()
         for name, items in columns.items():
-            before = self._written.get(name)
-            if before is None:
+            written = self._written.get(name)
+            if written is None:
                 self._arrays[name].write(0, items)
             elif len(items):
-                rows = np.flatnonzero((items != before).reshape(len(items), -1).any(axis=1))
+                rows = np.flatnonzero((items != written).reshape(len(items), -1).any(axis=1))
                 self._arrays[name].write_rows(rows, items[rows])
+                changed[rows // (len(items) // len(record))] = True  # a camera has several clipping planes
             self._written[name] = items
+        self.row_versions = stamped(self.row_versions, changed)
+
+    def _hold_planes(self, width: int) -> None:
+        """Make room for ``width`` clipping planes a row."""
+        if width > self.plane_width:
+            self.plane_width = width
+            self._written["clipping_planes"] = planes = self._planes()
+            self._arrays["clipping_planes"].reserve(max(len(self.label), 1) * width)
+            self._arrays["clipping_planes"].write(0, planes)
+
+    def _planes(self) -> np.ndarray:
+        """(rows * plane_width, 4): those of the records."""
+        planes = np.zeros((len(self.cameras), self.plane_width, 4))
+        for i, camera in enumerate(self.cameras):
+            planes[i, : len(camera.clipping_planes)] = camera.clipping_planes
+        return planes[self.record].reshape(-1, 4)
+
+
+def stamped(versions: np.ndarray, changed: np.ndarray) -> np.ndarray:
+    """``versions`` of rows with a number that none had before where ``changed``; ``changed`` tells how many rows there are now."""
+    stamp = int(versions.max(initial=0)) + 1
+    kept = np.full(len(changed), stamp, np.int64)
+    kept[: len(versions)] = versions[: len(changed)]
+    kept[changed] = stamp
+    return kept
 
 
 def _rows_of(cameras: Sequence[Camera], names: Worlds) -> tuple[np.ndarray, np.ndarray]:

@@ -11,7 +11,7 @@ import warp as wp
 
 from hdwarp.delegate.previous_rows import MovedRows
 from hdwarp.delegate.render_index import RenderIndex
-from hdwarp.tables.cameras import CameraColumns, CameraTable, camera_arrays, columns_of, lens_columns, mounts
+from hdwarp.tables.cameras import CameraColumns, CameraTable, camera_arrays, columns_of, lens_columns, mounts, stamped
 from hdwarp.tables.instances import InstanceTable, PosedColumns, body_of, carried, narrow_matrix, place, world_box
 from hdwarp.tables.meshes import MeshTable
 from hdwarp.tables.storage import GrowingArray
@@ -110,7 +110,8 @@ class PreviousPoses:
         self._is_posed = False
         self._stored, self._chosen = camera_arrays(device), camera_arrays(device)
         self._camera_changes = GrowingArray(wp.int32, device)  # a bit for each of `PROJECTION`
-        self._cameras_differ = False
+        self._cameras_differ = np.zeros(0, bool)  # by camera row: from now
+        self.camera_versions = np.zeros(0, np.int64)  # by camera row: another number after each `sync` where it differs or did so before
 
     @property
     def columns(self) -> PreviousColumns:
@@ -140,7 +141,7 @@ class PreviousPoses:
         rows: np.ndarray | None = None,
     ) -> bool:
         """Follow the index after its frame went on or changed. ``rows`` (ascending) of the index: those whose place has been uploaded
-        anew, None: all. Returns whether anything differs from now, or did so before."""
+        anew, None: all. Returns whether any instance differs from now, or did so before; of cameras `camera_versions` tells."""
         host, before = index.instances, self._moved
         moved = index.previous.moved(index)
         stale = np.full(host.capacity, rows is None)
@@ -160,8 +161,8 @@ class PreviousPoses:
             self._point_start.write_rows(np.sort(deformed), np.full(len(deformed), -1))
         self._write_moved(index, meshes, worlds, instances)
         self._write_points(meshes)
-        changed = self._sync_cameras(index, cameras, worlds)
-        return bool(changed or len(moved.rows) or len(before.rows))
+        self._sync_cameras(index, cameras, worlds)
+        return bool(len(moved.rows) or len(before.rows))
 
     def _write(
         self,
@@ -204,20 +205,20 @@ class PreviousPoses:
             self._boxes.append((np.sort(rows), meshes.in_space_of(mesh_row, mesh.points)))
             self._point_start.write_rows(np.sort(rows), np.full(len(rows), blocks[key]))
 
-    def _sync_cameras(self, index: RenderIndex, cameras: CameraTable, worlds: WorldTable) -> bool:
-        """Whether any camera differs from now, or did so before."""
+    def _sync_cameras(self, index: RenderIndex, cameras: CameraTable, worlds: WorldTable) -> None:
         did_differ, record = self._cameras_differ, cameras.record
         old = [index.previous.camera(camera) for camera in cameras.cameras]
-        self._cameras_differ = any(bits for _, bits in old)
+        self._cameras_differ = np.array([bits != 0 for _, bits in old], bool)[record]
         for array in (self._camera_changes, *self._chosen.values()):
             array.reserve(max(len(record), 1))
         if old:
+            same_rows = len(did_differ) == len(record)
+            self.camera_versions = stamped(self.camera_versions, self._cameras_differ | (did_differ if same_rows else True))
             then = [before for before, _ in old]
             for name, items in lens_columns(then).items():
                 self._stored[name].write(0, items[record])
             self._stored["transform"].write(0, mounts(then, record, cameras.world, worlds, None))
             self._camera_changes.write(0, np.array([bits for _, bits in old], np.int32)[record])
-        return self._cameras_differ or did_differ
 
     # -- every frame, on the device ---------------------------------------------------------------------------------------
 

@@ -42,7 +42,13 @@ class TableCounts:
 
 class SceneTables:
     """Device columns and trees. ``version`` counts syncs that changed anything, ``layout_version`` those after which structs of columns,
-    and plans made of them, have to be made anew."""
+    and plans made of them, have to be made anew.
+
+    For pictures of cameras, whose own changes `CameraTable.row_versions` tells: ``picture_version`` counts syncs that changed anything of
+    what is drawn (instances, meshes, primvars, materials bound to them), ``material_ids_version`` those that gave bound materials other
+    ids, ``previous_version`` those after which other instances were elsewhere a frame ago (cameras: `PreviousPoses.camera_versions`),
+    ``unposed_version`` those that put back what `pose` had moved.
+    """
 
     def __init__(self, device: wp.Device | str) -> None:
         self.device = wp.get_device(device)
@@ -51,7 +57,8 @@ class SceneTables:
         self.materials = MaterialTable(self.device)
         self.cameras = CameraTable(self.device)
         self.bodies, self.worlds = BodyTable(), WorldTable()
-        self.version = self.layout_version = self.previous_version = 0
+        self.version = self.layout_version = 0
+        self.picture_version = self.material_ids_version = self.previous_version = self.unposed_version = 0
         self.is_posed = False  # `pose` has moved bodies since the last upload
         self.previous: PreviousPoses | None = None  # where things were a frame ago: `keep_previous`
         self._nodes = TopNodes(self.device)
@@ -122,7 +129,10 @@ class SceneTables:
             rows = np.union1d(rows, np.flatnonzero(np.isin(index.instances["world"], moved_worlds)))
         if self.is_posed or bodies_dirty:
             rows = np.union1d(rows, np.flatnonzero(index.instances["body"] >= 0))
+        self.unposed_version += self.is_posed and self.instances.posed is not None
         self.is_posed = False
+        # Rows that are written for their body's sake alone are not new: where they are, `pose` says.
+        self._count_picture(index, len(dirty) > 0 or len(hidden_rows) > 0 or len(renumbered) > 0 or len(moved_worlds) > 0)
         if bodies_dirty:
             self.bodies.sync(index, self.worlds)
         self.instances.sync(index, self.meshes, self.worlds, rows, self._cutouts.hidden)
@@ -140,12 +150,19 @@ class SceneTables:
             tracker.clear(table)
         self._sync_previous(rows)
         self.version += 1
-        layout = self._addresses(), self._primvars_dropped, self.has_meshes, self.has_shapes, self.has_cutouts, self.cameras.version
+        kinds = self.has_meshes, self.has_shapes, self.has_cutouts
+        layout = self._addresses(), self._primvars_dropped, kinds, self.cameras.version
         if layout != self._layout:
             self._layout = layout
             self.layout_version += 1
         uploaded = len(self.instances.rows.of(rows)[0]) + len(renumbered)
         return TableCounts(uploaded, mesh_counts.built, mesh_counts.refitted, tree_counts.built, tree_counts.refitted)
+
+    def _count_picture(self, index: RenderIndex, changed: bool) -> None:
+        """``changed``: whether any instance did. Materials are looked up only where one is dirty: that takes a look at all instances."""
+        values, ids = (index.tracker.dirty_rows("materials", bits) for bits in (~DirtyBits.IDS, DirtyBits.IDS))
+        self.picture_version += changed or (len(values) > 0 and bool(index.are_bound(values).any()))
+        self.material_ids_version += len(ids) > 0 and bool(index.are_bound(ids).any())
 
     def _addresses(self) -> list[int]:
         tables = [self.meshes, self.instances, self.materials, self.cameras, self._nodes]

@@ -298,6 +298,8 @@ class ViewTable:
     ) -> None:
         if self.count == 0:
             return
+        if self.count * cameras.plane_width > len(self.planes):
+            self.planes = wp.zeros(self.count * cameras.plane_width, dtype=ClipPlane, device=self.device)
         inputs = [cameras, worlds, self.specs, body_q, self._no_transforms if overrides is None else overrides, *how]
         wp.launch(_view_rows, dim=self.count, inputs=inputs, outputs=[rows, self.planes], device=self.device)
 
