@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from pxr import Gf, Sdf, Ts, Usd, UsdGeom, UsdLux, UsdShade, UsdSkel
+from pxr import Gf, Sdf, Ts, Usd, UsdGeom, UsdLux, UsdPhysics, UsdShade, UsdSkel
 from tests.live import moving
 from tests.live.live_edits import LiveStage
 from tests.live.live_text import MORE, MORE_CLIPS, NESTED, lines
@@ -231,8 +231,34 @@ class RichStage(LiveStage):
 
     def do_site(self) -> None:
         prim = self.pick(UsdGeom.Xformable)
-        has = "HdWarpSiteAPI" in prim.GetAppliedSchemas()
-        prim.RemoveAppliedSchema("HdWarpSiteAPI") if has else prim.AddAppliedSchema("HdWarpSiteAPI")
+        schema = ("HdWarpSiteAPI", "NewtonSiteAPI", "MjcSiteAPI")[self.rng.integers(3)]  # the last two are not known to this process
+        has = schema in prim.GetPrimTypeInfo().GetAppliedAPISchemas()
+        prim.RemoveAppliedSchema(schema) if has else prim.AddAppliedSchema(schema)
+
+    # -- physics --------------------------------------------------------------------------------------------------------------------
+
+    def toggle(self, schema: type, prim: Usd.Prim) -> None:
+        prim.RemoveAPI(schema) if prim.HasAPI(schema) else schema.Apply(prim)
+
+    def do_collider(self) -> None:
+        """On a gprim, or on something above some; half of those that are made are hidden."""
+        prim = self.pick(UsdGeom.Xformable)
+        self.toggle(UsdPhysics.CollisionAPI, prim)
+        if self.chance(0.3):
+            UsdGeom.Imageable(prim).CreatePurposeAttr("guide")
+        elif self.chance(0.3):
+            UsdGeom.Imageable(prim).MakeInvisible()
+
+    def do_collision_enabled(self) -> None:
+        prims = [prim for prim in self.stage.Traverse() if prim.HasAPI(UsdPhysics.CollisionAPI)]
+        prim = prims[self.rng.integers(len(prims))]
+        self.maybe_timed(UsdPhysics.CollisionAPI(prim).CreateCollisionEnabledAttr(), self.chance(0.5))
+
+    def do_mesh_collider(self) -> None:
+        self.toggle(UsdPhysics.MeshCollisionAPI, self.pick(UsdGeom.Mesh))
+
+    def do_articulation(self) -> None:
+        self.toggle(UsdPhysics.ArticulationRootAPI, self.pick(UsdGeom.Xformable))
 
     def do_cam(self) -> None:
         """The camera that looks."""

@@ -39,6 +39,11 @@ def assert_same(synced: Scene, fresh: Scene, history: list[str], cull: bool = Fa
     assert synced.reader.prim_counts == fresh.reader.prim_counts, told
     assert [differing(*pair) for pair in zip(synced.cameras.records, fresh.cameras.records, strict=True)] == [[]] * len(fresh.cameras), told
     assert synced.lights.label == fresh.lights.label, told
+    for name in ("bodies", "lights"):
+        ours, theirs = getattr(synced.reader, name), getattr(fresh.reader, name)
+        assert {path: differing(ours[path], theirs[path]) for path in ours} == {path: [] for path in theirs}, told
+    marks = [{key: (g.visual, g.collision, g.body) for key, g in scene.reader.gprims.items()} for scene in (synced, fresh)]
+    assert marks[0] == marks[1], told
     assert synced.sites.label == fresh.sites.label, told
     assert np.array_equal(synced.sites.world_from_site, fresh.sites.world_from_site), told
     assert np.array_equal(synced.sites.body, fresh.sites.body), told

@@ -82,8 +82,8 @@ class Gprim:
     body: str = ""  # path of the body that carries it
     double_sided: bool = False
     purpose: str = "default"
-    visual: bool = True  # its purpose is among those drawn
-    collision: bool = False  # it collides (UsdPhysics.CollisionAPI)
+    collision: bool = False  # a collider: UsdPhysics.CollisionAPI, not disabled, on it or on the nearest prim above that has it
+    visual: bool = True  # visible, and of a purpose that is drawn; False only where colliders are read as well
     constants: dict[str, np.ndarray] = field(default_factory=dict)  # name -> (k,) float32, k = 1..4, inherited ones included
     instance_primvars: dict[str, np.ndarray] = field(default_factory=dict)  # name -> (n, k) float32, authored on the instancer
 
@@ -111,10 +111,11 @@ class Material:
 
 @dataclass(slots=True, eq=False)
 class Body:
-    """A prim with UsdPhysics.RigidBodyAPI."""
+    """A prim with UsdPhysics.RigidBodyAPI whose physics:rigidBodyEnabled is not false."""
 
     path: str
     world_from_body: np.ndarray  # (4, 4) float64, rigid (scale and shear taken out), metres
+    articulation: str = ""  # path of the nearest prim with UsdPhysics.ArticulationRootAPI: the body's own, or one above
 
 
 @dataclass(slots=True, eq=False)
@@ -141,7 +142,7 @@ class Camera:
 
 @dataclass(slots=True, eq=False)
 class Site:
-    """A prim with HdWarpSiteAPI: a named frame."""
+    """A named frame: a prim with HdWarpSiteAPI, NewtonSiteAPI or MjcSiteAPI, whatever its type, visibility and purpose."""
 
     path: str
     world_from_site: np.ndarray  # (4, 4) float64 rigid, metres
@@ -172,6 +173,15 @@ class WorldGroup:
         if path != self.root and not path.startswith(f"{self.root}/"):
             return path
         return self.root_label(world) + path[len(self.root) :]
+
+
+@dataclass(slots=True, eq=False)
+class Light:
+    """Where a light is: a UsdLux prim, or a gprim with MeshLightAPI."""
+
+    path: str
+    world_from_light: np.ndarray  # (4, 4) float64 rigid, metres; it shines down -Z where its kind has a direction
+    body: str = ""  # path of the body that carries it
 
 
 # (path, paths of its point instancers from the outermost on, which one of several with both alike)
@@ -206,14 +216,15 @@ class StageChanges:
     bodies: dict[str, Body | None] = field(default_factory=dict)
     cameras: dict[str, Camera | None] = field(default_factory=dict)
     sites: dict[str, Site | None] = field(default_factory=dict)
+    lights: dict[str, Light | None] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
-        return any((self.complete, self.gprims, self.materials, self.bodies, self.cameras, self.sites))
+        return any((self.complete, self.gprims, self.materials, self.bodies, self.cameras, self.sites, self.lights))
 
 
 @dataclass(slots=True, eq=False)
 class StageColumns:
-    """Everything the renderer draws of one stage at one time. Gprims, bodies, materials, cameras are in sorted path order."""
+    """Everything the renderer draws of one stage at one time. Its lists are in sorted path order."""
 
     metres_per_unit: float
     up_axis: str  # "Y" or "Z"
@@ -224,9 +235,13 @@ class StageColumns:
     bodies: list[Body] = field(default_factory=list)
     cameras: list[Camera] = field(default_factory=list)
     sites: list[Site] = field(default_factory=list)
-    light_paths: list[str] = field(default_factory=list)
+    lights: list[Light] = field(default_factory=list)
     prim_counts: dict[str, int] = field(default_factory=dict)  # imageable prims seen, by type name, drawn or not
     diagnostics: Diagnostics = field(default_factory=Diagnostics)
+
+    @property
+    def light_paths(self) -> list[str]:
+        return [light.path for light in self.lights]
 
     @property
     def meshes(self) -> list[MeshGeometry]:

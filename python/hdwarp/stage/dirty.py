@@ -21,11 +21,13 @@ _PLACING = (
     "proxyVisibility",
     "renderVisibility",
     "doubleSided",
+    "physics:rigidBodyEnabled",
+    "physics:collisionEnabled",
     "extent",
 )
 _INERT = ("userProperties:", "ui:")  # but on cameras, which hand on every attribute
 # What a prim hands down, or what counts on any type of prim.
-_HANDED_DOWN = (*_PLACING[:-1], "primvars:", "skel:", "model:", "physics:rigidBodyEnabled", "collection:", METADATA)
+_HANDED_DOWN = (*_PLACING[:-1], "primvars:", "skel:", "model:", "collection:", METADATA)
 _POINTS = frozenset(("points", "extent", "velocities", "accelerations"))
 # Relationships that bind no material, nor are a step on the way to one.
 _OTHER_RELATIONSHIPS = (

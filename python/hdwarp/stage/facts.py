@@ -18,6 +18,8 @@ from hdwarp.stage.skinning import asks_for_skinning
 from hdwarp.stage.spec import PURPOSES
 
 _KNOWN_PURPOSES = (*PURPOSES, None)  # None: blocked
+# Of marked frames; all but the first are known by name alone where their plugins are not installed.
+_SITE_SCHEMAS = frozenset(("HdWarpSiteAPI", "NewtonSiteAPI", "MjcSiteAPI"))
 _AFFINE = Gf.Vec4d(0.0, 0.0, 0.0, 1.0)
 
 
@@ -52,6 +54,8 @@ class Facts:
     varying: Sequence[tuple[str, str]] = ()  # non-constant primvars: (name, interpolation)
     bindings = 0  # 0: no material binding; 1: direct; 2: a collection as well
     body = False
+    articulation = False
+    collision: bool | None = None  # None: no CollisionAPI of its own
     site = False
     light = False
     prototype = ""  # path of the native prototype whose children stand in for this instance's
@@ -167,7 +171,10 @@ def _read(reader: FactReader, prim: Usd.Prim, path: str, any_specifier: bool, wi
 def _read_applied(reader: FactReader, facts: Facts, prim: Usd.Prim, applied: list[str]) -> None:
     if "PhysicsRigidBodyAPI" in applied:
         facts.body = prim.GetAttribute("physics:rigidBodyEnabled").Get(reader.time) is not False
-    facts.site = "HdWarpSiteAPI" in applied
+    if "PhysicsCollisionAPI" in applied:  # a MeshCollisionAPI alone collides with nothing
+        facts.collision = prim.GetAttribute("physics:collisionEnabled").Get(reader.time) is not False
+    facts.articulation = "PhysicsArticulationRootAPI" in applied
+    facts.site = not _SITE_SCHEMAS.isdisjoint(applied)  # names as authored, be the schemas known to this process or not
     facts.light = "LightAPI" in applied or "MeshLightAPI" in applied or "VolumeLightAPI" in applied
 
 

@@ -7,12 +7,12 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
-from pxr import Tf
+from pxr import Gf, Tf
 
 from hdwarp.errors import Diagnostics
 from hdwarp.stage import transforms
 from hdwarp.stage.bodies import read_frames
-from hdwarp.stage.columns import Body, Camera, Gprim, GprimKey, Instancer, Site, gprim_keys
+from hdwarp.stage.columns import Body, Camera, Gprim, GprimKey, Instancer, Light, Site, gprim_keys
 from hdwarp.stage.mesh_batch import build_meshes
 from hdwarp.stage.open import plain_text
 
@@ -24,19 +24,24 @@ _MEND_SIZES = "Mend its size, its xformOps or those above, or the stage's meters
 
 
 def gather_bodies(walk: Walk, scale: float) -> dict[str, Body]:
-    return {path: Body(path, pose) for path, pose in _frames(walk, walk.bodies, "rigid body", scale).items()}
+    return {path: Body(path, pose, walk.bodies[path][1]) for path, pose in _frames(walk, walk.bodies, "rigid body", scale).items()}
 
 
 def gather_sites(walk: Walk, scale: float, bodies: Container[str]) -> dict[str, Site]:
-    poses = _frames(walk, {path: matrix for path, (matrix, _) in walk.sites.items()}, "site", scale)
+    poses = _frames(walk, walk.sites, "site", scale)
     return {path: Site(path, pose, _known(walk.sites[path][1], bodies)) for path, pose in poses.items()}
 
 
-def _frames(walk: Walk, found: dict, what: str, scale: float) -> dict[str, np.ndarray]:
+def gather_lights(walk: Walk, scale: float, bodies: Container[str]) -> dict[str, Light]:
+    poses = _frames(walk, walk.lights, "light", scale)
+    return {path: Light(path, pose, _known(walk.lights[path][1], bodies)) for path, pose in poses.items()}
+
+
+def _frames(walk: Walk, found: dict[str, tuple[Gf.Matrix4d, str]], what: str, scale: float) -> dict[str, np.ndarray]:
     if not found:
         return {}
     told = Diagnostics()
-    poses = read_frames(found, what, scale, told)
+    poses = read_frames({path: matrix for path, (matrix, _) in found.items()}, what, scale, told)
     for item in told:
         walk.diagnostics.owner = item.path
         walk.diagnostics.extend([item])
@@ -127,11 +132,13 @@ def gather_gprims(
             body=state.body if state.body and state.body in bodies else "",
             double_sided=item.double_sided,
             purpose=state.purpose or "default",
+            collision=bool(state.collision),
+            visual=item.visual,
             constants=state.constants,
             instance_primvars=rates,
         )
         if instances is not None:
-            key = (item.path, _chain(gprim.instancer))
+            key = (item.path, _chain(gprim.instancer), item.visual)
             if key in merged:  # a prototype inside another prototype of the same instancer
                 _merge(merged[key], gprim)
                 continue

@@ -19,7 +19,7 @@ from hdwarp.errors import ArgumentError, Diagnostic, Diagnostics, NotSupported, 
 from hdwarp.garbage import no_collecting
 from hdwarp.stage import gather
 from hdwarp.stage.changes import StageEdits
-from hdwarp.stage.columns import Body, Camera, Gprim, GprimKey, Material, Site, StageChanges, StageColumns
+from hdwarp.stage.columns import Body, Camera, Gprim, GprimKey, Light, Material, Site, StageChanges, StageColumns
 from hdwarp.stage.dirty import DirtyParts, dirty_parts
 from hdwarp.stage.facts import FactReader
 from hdwarp.stage.layer_files import LayerFiles
@@ -32,6 +32,7 @@ from hdwarp.stage.traverse import Drawn, InstancerEntry, MeshEntry, Walk, walk_s
 from hdwarp.stage.varying import VaryingAttributes
 
 _UNKNOWN = object()
+_PLACED = ("bodies", "cameras", "sites", "lights")  # tables of what a prim is, one record by path
 COMPLEXITIES = ("low", "medium", "high", "veryhigh")
 
 
@@ -64,9 +65,11 @@ class StageReader:
         complexity: str = "low",
         material_purposes: Sequence[str] = ("full", ""),
         mask: Sequence[str] | Usd.StagePopulationMask | None = None,
+        collisions: bool = False,
     ) -> None:
         """``purposes``: what is drawn. ``material_purposes``: of bindings, in order of preference, "" being all-purpose. ``mask``: paths
-        to restrict the reading to. Cameras are read whatever their visibility and purpose."""
+        to restrict the reading to. ``collisions``: read colliders too that are invisible or of a purpose that is not drawn. Cameras,
+        bodies, sites and lights are read whatever their visibility and purpose."""
         if complexity not in COMPLEXITIES:
             raise ArgumentError(f"complexity is {complexity!r}; known: {', '.join(COMPLEXITIES)}")
         if complexity != "low":
@@ -80,6 +83,7 @@ class StageReader:
         self.time: Usd.TimeCode | None = None  # None: nothing has been read
         self._purposes, self._material_purposes = frozenset(purposes), tuple(material_purposes)
         self._mask = None if mask is None else population_mask(mask)
+        self._collisions = collisions
         self._varying = VaryingAttributes(stage)
         self._layer_files = LayerFiles(stage)
         self._lost_files: list[str] = []  # as told
@@ -92,7 +96,7 @@ class StageReader:
         self.bodies: PathMap[Body] = PathMap()
         self.cameras: PathMap[Camera] = PathMap()
         self.sites: PathMap[Site] = PathMap()
-        self.lights: PathMap[None] = PathMap()
+        self.lights: PathMap[Light] = PathMap()
         self._records: PathMap[PrimRecord] = PathMap()
         self._geometry: PathMap[MeshEntry | InstancerEntry] = PathMap()
         self._bindings: PathMap[tuple[str, tuple[Diagnostic, ...]]] = PathMap()  # asker -> path of its material
@@ -113,6 +117,17 @@ class StageReader:
     def forget(self) -> None:
         """Read everything at the next `update`."""
         self.time = None
+
+    @property
+    def collisions(self) -> bool:
+        """Whether colliders are read that are not drawn. Another value has everything read at the next `update`."""
+        return self._collisions
+
+    @collisions.setter
+    def collisions(self, value: bool) -> None:
+        if value != self._collisions:
+            self._collisions = value
+            self.forget()
 
     # -- what is there ----------------------------------------------------------------------------------------------------
 
@@ -171,7 +186,7 @@ class StageReader:
             bodies=[self.bodies[path] for path in sorted(self.bodies)],
             cameras=[self.cameras[path] for path in sorted(self.cameras)],
             sites=[self.sites[path] for path in sorted(self.sites)],
-            light_paths=self.light_paths,
+            lights=[self.lights[path] for path in sorted(self.lights)],
             prim_counts=self.prim_counts,
             diagnostics=log,
         )
@@ -244,19 +259,18 @@ class StageReader:
         roots = _topmost(parts.roots)
         gone = self._take_records(roots)
         skinning = Skinning(stage, self.time, told)
-        walk = Walk(self._fact_reader(told), self._purposes, self._mask, told, skinning, self._geometry)
+        walk = Walk(self._fact_reader(told), self._purposes, self._mask, told, skinning, self._geometry, self._collisions)
         with np.errstate(over="ignore", invalid="ignore"):  # numbers beyond all bounds are looked for, and told, where they matter
             for root in roots:
                 walk_stage(walk) if root == "/" else walk_subtree(walk, root)
                 _note_unloaded(stage, root, told)
             found = self._gather(walk)
         self._put_records(walk, found)
-        for name, table in (("bodies", self.bodies), ("cameras", self.cameras), ("sites", self.sites), ("gprims", self.gprims)):
+        for name in (*_PLACED, "gprims"):
+            table = getattr(self, name)
             _compare(getattr(changes, name), gone[name], found[name])
             for key, item in found[name].items():
                 table[key] = item
-        for path in walk.lights:
-            self.lights[path] = None
         self._update_materials(changes.materials, parts.materials)
         if told_by_usd := messages():
             report_messages(told_by_usd, stage, self._stage_told)
@@ -275,7 +289,7 @@ class StageReader:
 
     def _take_records(self, roots: list[str]) -> dict[str, dict]:
         """Remove what is at and below ``roots``, and return it by table."""
-        gone: dict[str, dict] = {"gprims": {}, "bodies": {}, "cameras": {}, "sites": {}}
+        gone: dict[str, dict] = {name: {} for name in (*_PLACED, "gprims")}
         for root in roots:
             for path, record in self._records.take(root):
                 for key in record.keys:
@@ -289,9 +303,8 @@ class StageReader:
                         links[target].discard(path)
                         if not links[target]:
                             links.pop(target)
-            for name, table in (("bodies", self.bodies), ("cameras", self.cameras), ("sites", self.sites)):
-                gone[name].update(table.take(root))
-            self.lights.take(root)
+            for name in _PLACED:
+                gone[name].update(getattr(self, name).take(root))
         return gone
 
     def _gather(self, walk: Walk) -> dict[str, dict]:
@@ -299,16 +312,16 @@ class StageReader:
         bodies = gather.gather_bodies(walk, scale)
         known = _Either(self.bodies, bodies)
         cameras = gather.gather_cameras(walk, scale, known)
-        sites = gather.gather_sites(walk, scale, known)
+        sites, lights = gather.gather_sites(walk, scale, known), gather.gather_lights(walk, scale, known)
         self._found_by_owner = gather.gather_gprims(walk, scale, known, lambda drawn: self._material_finder(drawn, walk.diagnostics))
         gprims = {key: gprim for found in self._found_by_owner.values() for key, gprim in found.items()}
-        return {"bodies": bodies, "cameras": cameras, "sites": sites, "gprims": gprims}
+        return {"bodies": bodies, "cameras": cameras, "sites": sites, "lights": lights, "gprims": gprims}
 
     def _put_records(self, walk: Walk, found: dict[str, dict]) -> None:
         contents, sources = _link(self._contents, walk.contents), _link(self._sources, walk.sources)
         cages: dict[str, int] = {}
         for item in walk.drawn:
-            if item.mesh is not None and item.mesh.scheme != "none" and item.mesh.built is not None:
+            if item.visual and item.mesh is not None and item.mesh.scheme != "none" and item.mesh.built is not None:
                 cages[item.owner] = cages.get(item.owner, 0) + 1
         told, by_owner, none = walk.diagnostics.by_owner, self._found_by_owner, ()
         for owner in dict.fromkeys([*walk.types, *told, *by_owner, *contents, *sources]):
@@ -493,8 +506,11 @@ def read_stage(
     complexity: str = "low",
     material_purposes: Sequence[str] = ("full", ""),
     mask: Sequence[str] | Usd.StagePopulationMask | None = None,
+    collisions: bool = False,
 ) -> StageColumns:
     """Everything hdWarp draws of a stage at a time; see `StageReader`. Broken prims are skipped and named in the columns' diagnostics."""
-    reader = StageReader(stage, purposes=purposes, complexity=complexity, material_purposes=material_purposes, mask=mask)
+    reader = StageReader(
+        stage, purposes=purposes, complexity=complexity, material_purposes=material_purposes, mask=mask, collisions=collisions
+    )
     reader.update(StageEdits(), time)
     return reader.columns()

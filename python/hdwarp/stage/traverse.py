@@ -35,6 +35,8 @@ class State:
     purpose: str | None  # authored here or above; None: the fallback, which does not inherit
     purpose_visibility: dict[str, bool] | None
     body: str
+    articulation: str  # nearest prim with ArticulationRootAPI
+    collision: bool | None  # whether the nearest CollisionAPI is enabled; None: there is none
     constants: dict[str, np.ndarray]
     binder: str  # nearest prim with material bindings
     collections: bool  # a collection binding here or above: membership depends on the very path
@@ -47,7 +49,7 @@ class State:
 
 
 def root_state() -> State:
-    return State("", _IDENTITY, True, None, None, "", {}, "", False, None, None, "", False, "", "")
+    return State("", _IDENTITY, True, None, None, "", "", None, {}, "", False, None, None, "", False, "", "")
 
 
 @dataclass(slots=True, eq=False)
@@ -61,6 +63,7 @@ class Drawn:
     state: State
     double_sided: bool
     source: str = ""  # of meshes: the path of the very prim
+    visual: bool = True  # False: read only because it is a collider
 
     @property
     def slots(self) -> tuple[tuple[str, bool], ...]:
@@ -82,12 +85,13 @@ class Walk:
     diagnostics: OwnedDiagnostics
     skinning: Skinning
     geometry: PathMap[MeshEntry | InstancerEntry]  # by path of the very prim: read before, or by this walk
+    collisions: bool = False  # read colliders too that are not drawn
     meshes: MeshSet = field(default_factory=MeshSet)
     drawn: list[Drawn] = field(default_factory=list)
-    bodies: dict[str, Gf.Matrix4d] = field(default_factory=dict)
-    sites: dict[str, tuple[Gf.Matrix4d, str]] = field(default_factory=dict)
+    bodies: dict[str, tuple[Gf.Matrix4d, str]] = field(default_factory=dict)  # and the articulation root
+    sites: dict[str, tuple[Gf.Matrix4d, str]] = field(default_factory=dict)  # and the body, as of those that follow
     cameras: dict[str, tuple[Gf.Matrix4d, str]] = field(default_factory=dict)
-    lights: list[str] = field(default_factory=list)
+    lights: dict[str, tuple[Gf.Matrix4d, str]] = field(default_factory=dict)
     types: dict[str, str | dict[str, int]] = field(default_factory=dict)  # owner -> type of an imageable prim; types and their numbers
     skinned: dict[tuple[Skin | None, bytes | None], MeshEntry] = field(default_factory=dict)  # never kept longer: poses are read anew
     contents: list[tuple[str, str]] = field(default_factory=list)  # (path of a subtree, owner of what it is drawn by)
@@ -151,6 +155,8 @@ def _inherit(walk: Walk, facts: Facts, parent: State, path: str) -> State:
         facts.purpose or parent.purpose,
         hidden,
         parent.body,
+        path if facts.articulation else parent.articulation,
+        parent.collision if facts.collision is None else facts.collision,
         constants,
         path if facts.bindings else parent.binder,
         parent.collections or facts.bindings == 2,
@@ -190,17 +196,17 @@ def _walk(walk: Walk, stack: list[tuple[Usd.Prim, str, State]]) -> None:
         ):
             _take_frames(walk, facts, state)
         if category is Category.POINT_INSTANCER:
-            if _is_drawn(walk, state):
+            if walk.collisions or _is_drawn(walk, state):
                 _walk_instancer(walk, facts, state, stack)
             continue  # prims below an instancer are drawn only through it
         if category is Category.MESH:
-            if _is_drawn(walk, state):
+            if _is_read(walk, state):
                 _take_mesh(walk, facts, state)
         elif category is Category.SHAPE:
-            if _is_drawn(walk, state):
+            if _is_read(walk, state):
                 _take_shape(walk, facts, state)
         elif category is Category.UNSUPPORTED:
-            if _is_drawn(walk, state):
+            if _is_read(walk, state):
                 message = f"{facts.type_name} prims are not supported yet; it is not drawn"
                 walk.diagnostics.warning(path, "unsupported-type", message)
         elif category is Category.UNKNOWN:
@@ -217,17 +223,26 @@ def _is_drawn(walk: Walk, state: State) -> bool:
     return state.visible and purpose in walk.purposes and (state.purpose_visibility is None or state.purpose_visibility.get(purpose, True))
 
 
+def _is_read(walk: Walk, state: State) -> bool:
+    return _is_drawn(walk, state) or (walk.collisions and bool(state.collision))
+
+
+def _is_visual(walk: Walk, state: State) -> bool:
+    """Of what is read: whether it is drawn."""
+    return not walk.collisions or _is_drawn(walk, state)
+
+
 def _take_frames(walk: Walk, facts: Facts, state: State) -> None:
     """Bodies, sites, cameras and lights: whatever their visibility."""
     if facts.body:
         state.body = state.path
-        walk.bodies[state.path] = state.matrix
+        walk.bodies[state.path] = (state.matrix, state.articulation)
     if facts.site:
         walk.sites[state.path] = (state.matrix, state.body)
     if facts.category is Category.CAMERA:
         walk.cameras[state.path] = (state.matrix, state.body)
     if facts.light or facts.category is Category.LIGHT:
-        walk.lights.append(state.path)
+        walk.lights[state.path] = (state.matrix, state.body)
 
 
 def _take_mesh(walk: Walk, facts: Facts, state: State) -> None:
@@ -236,7 +251,8 @@ def _take_mesh(walk: Walk, facts: Facts, state: State) -> None:
         walk.diagnostics.share(entry.diagnostics, entry.path, state.path, _own_path(facts, state))
     if (entry.built if entry.is_built else entry.raw) is None:
         return
-    walk.drawn.append(Drawn(state.path, GeometryKind.MESH, entry, None, state, _double_sided(facts), _own_path(facts, state)))
+    visual, own_path = _is_visual(walk, state), _own_path(facts, state)
+    walk.drawn.append(Drawn(state.path, GeometryKind.MESH, entry, None, state, _double_sided(facts), own_path, visual))
 
 
 def _mesh_entry(walk: Walk, facts: Facts, state: State) -> MeshEntry:
@@ -309,7 +325,8 @@ def _take_shape(walk: Walk, facts: Facts, state: State) -> None:
         value = primvars.read_constant(facts.prim, name, walk.reader.time, state.path, walk.diagnostics, interpolated)
         if value is not None:
             state.constants = {**state.constants, name[len(primvars.PREFIX) :]: value}
-    walk.drawn.append(Drawn(state.path, shape.kind, None, shape, state, _double_sided(facts, shape.kind is GeometryKind.PLANE)))
+    double_sided = _double_sided(facts, shape.kind is GeometryKind.PLANE)
+    walk.drawn.append(Drawn(state.path, shape.kind, None, shape, state, double_sided, visual=_is_visual(walk, state)))
 
 
 def _double_sided(facts: Facts, fallback: bool = False) -> bool:
@@ -396,10 +413,12 @@ def _prototype_state(walk: Walk, prim: Usd.Prim, instancer: Facts, state: State,
     return State(
         parent.path,
         Gf.Matrix4d(1.0),
-        True,
+        _is_visual(walk, state),  # what an instancer that is not drawn places is read for its colliders alone
         parent.purpose or state.purpose,
         parent.purpose_visibility,
         state.body,
+        state.articulation,
+        state.collision if parent.collision is None else parent.collision,
         parent.constants,
         parent.binder,
         parent.collections,
