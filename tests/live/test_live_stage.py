@@ -45,7 +45,7 @@ def assert_same(synced: Scene, fresh: Scene, history: list[str], cull: bool = Fa
     marks = [{key: (g.visual, g.collision, g.body) for key, g in scene.reader.gprims.items()} for scene in (synced, fresh)]
     assert marks[0] == marks[1], told
     assert synced.sites.label == fresh.sites.label, told
-    assert np.array_equal(synced.sites.world_from_site, fresh.sites.world_from_site), told
+    assert np.array_equal(synced.sites.transform, fresh.sites.transform), told
     assert np.array_equal(synced.sites.body, fresh.sites.body), told
     assert np.array_equal(synced.worlds.origin, fresh.worlds.origin), told
     assert synced.metres_per_unit == fresh.metres_per_unit, told
