@@ -122,9 +122,10 @@ def _render_open(
         if value is not None:
             raise ArgumentError(f"{name}={value!r} goes with a stage: an open scene has its own (Scene({name}=), or Scene.sync for times)")
     diagnostics = Diagnostics()
+    copy = camera if camera in scene.cameras.label else None  # of a camera, in another world: not on the stage
     shot = plan_shot(
         scene.stage,
-        camera,
+        camera if copy is None else scene.cameras.records[scene.cameras.label.index(copy)].path,
         resolution=resolution,
         aovs=aovs,
         purposes=scene.purposes,
@@ -132,6 +133,8 @@ def _render_open(
         diagnostics=diagnostics,
         time=scene.time_code,
     )
+    if copy is not None:
+        shot = replace(shot, camera=copy)
     if strict:
         diagnostics.raise_errors()
         scene.diagnostics.raise_errors()
@@ -155,7 +158,8 @@ def render_shot(
     delegate, image = scene.delegate, shot.image
     descriptors = {name: delegate.default_aov_descriptor(name) for name in shot.aovs}
     try:
-        views = delegate.create_views(row, image, scene_unit=1.0 / frame.metres_per_unit)
+        world = scene.worlds.seen_from(int(scene.cameras.world[row]))
+        views = delegate.create_views(row, image, worlds=[world], scene_unit=1.0 / frame.metres_per_unit)
         buffers = {name: delegate.create_render_buffer(name, image.width, image.height) for name in shot.aovs}
         delegate.create_render_pass(samples=samples, settings=settings).execute(views, buffers, clear=clear)
         # The frame takes the memory over on the CPU: nobody else knows these buffers.
@@ -197,6 +201,10 @@ def _frame_without_planes(scene: Scene, shot: Shot, clear: dict[str, object], di
     row = scene.cameras.label.index(label)
     tables = scene.tables
     record = tables.cameras.records[row]
+    own_world, worlds = int(tables.cameras.world[row]), scene.index.worlds
+    world = scene.worlds.seen_from(own_world)
+    if worlds.groups and own_world >= 0:
+        record = replace(record, world_from_camera=scene.worlds.placed(record.world_from_camera, own_world))
     if scene.index.instance_count == 0:
         diagnostics.warning("/", "nothing-drawn", "no prim of the stage is drawn; the picture is empty")
     note_camera(record, diagnostics)
@@ -221,7 +229,7 @@ def _frame_without_planes(scene: Scene, shot: Shot, clear: dict[str, object], di
         lens="orthographic" if record.projection == "orthographic" else "pinhole",
         distortion=None,
         world_from_camera=record.world_from_camera.copy(),
-        origin=tables.worlds.origin[0].copy(),
+        origin=tables.worlds.origin[world].copy(),
         axes=record.axes.copy(),
         ray_coefficients=twin.ray_coefficients(record, image).of_window(image),
         data_window=(image.x0, image.y0, image.width, image.height),
@@ -229,9 +237,9 @@ def _frame_without_planes(scene: Scene, shot: Shot, clear: dict[str, object], di
         pixel_aspect_ratio=shown_pixel_aspect(record.aperture, image),
         metres_per_unit=scene.metres_per_unit,
         clear={name: clear.get(name, aov_spec(name).clear) for name in shot.aovs},
-        prim_paths=list(scene.index.prim_paths),
+        prim_paths=[worlds.label(path, world) for path in scene.index.prim_paths],
         material_paths=list(scene.index.material_paths),
-        body_paths=list(scene.index.body_paths),
+        body_paths=[worlds.label(path, world) for path in scene.index.body_paths],
         diagnostics=tuple(diagnostics),
         conversions={var.name: var.conversion for var in shot.vars if var.conversion.channels is not None},
         decode_instance=functools.partial(authored_ids, scene.index.instancers()),

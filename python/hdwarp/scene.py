@@ -279,6 +279,12 @@ class Scene:
         self.time, self.time_code, self._facts = pending.time, pending.time_code, pending.facts
         return counts
 
+    def read_collisions(self) -> None:
+        """Read colliders as well, drawn or not, for sensors that see them. What visual sensors see stays the same."""
+        if not self.reader.collisions:
+            self.reader.collisions = True
+            self.sync(advance=False)
+
     def keep_previous(self) -> None:
         """From now on each `sync` remembers what it changes, for `motion`: places, points of deforming meshes, cameras and their lenses.
         Done by itself where a sensor allocates `motion`, or something renders it; call it earlier for motion from the next `sync` on.

@@ -48,6 +48,7 @@ def worlds(device) -> WorldColumns:
     columns.root = wp.zeros(1, dtype=wp.int32, device=device)
     columns.global_root = wp.full(1, -1, dtype=wp.int32, device=device)
     columns.global_offset = wp.zeros(1, dtype=wp.vec3d, device=device)
+    columns.count = 1
     return columns
 
 

@@ -19,6 +19,7 @@ from hdwarp.errors import ArgumentError, Error
 from hdwarp.launch import find_device
 from hdwarp.stage.spec import ImageSpec
 from hdwarp.tables.scene_tables import SceneTables, TableCounts
+from hdwarp.tables.structs import NOT_VISUAL
 from hdwarp.views.conform import image_spec
 from hdwarp.views.rows import View, ViewTable
 
@@ -73,19 +74,27 @@ class RenderDelegate:
         cameras: str | int | Sequence,
         image: ImageSpec | tuple[int, int],
         *,
+        worlds: Sequence[int] | None = None,
         scene_unit: float = 1.0,
         radial: bool = False,
+        hides: int | Sequence[int] = int(NOT_VISUAL),
     ) -> ViewTable:
         """Views of cameras, in the role of Hydra's render pass state: camera and framing. In order of the camera rows, one size for all.
 
         ``cameras``: patterns over paths, row numbers, or a list of these. ``image``: (width, height), or an ImageSpec with data window and
-        conform policy. ``scene_unit``: scene units per metre, for `cameraDepth`. ``radial``: clip ranges count along the ray.
+        conform policy. ``worlds``: those to see, None: all; a camera of a world gives one view, a global one a view of each.
+        ``scene_unit``: scene units per metre, for `cameraDepth`. ``radial``: clip ranges count along the ray. ``hides``: flags of instances
+        that are not there, for all views or a number each.
         Once cameras have come or gone, passes refuse the views. Raises ArgumentError for cameras that are not there and wrong sizes.
         """
         image = image if isinstance(image, ImageSpec) else image_spec(image)
         table = self.tables.cameras
-        views = [View(row, max(int(table.world[row]), 0), image) for row in table.select(cameras)]
-        return ViewTable(views, scene_unit=scene_unit, radial=radial, device=self.device, cameras=table)
+        seen = range(self.tables.worlds.count) if worlds is None else sorted(set(worlds))
+        views = []
+        for row in table.select(cameras):
+            own = int(table.world[row])
+            views += [View(row, world, image) for world in seen if own in (-1, world)]
+        return ViewTable(views, scene_unit=scene_unit, radial=radial, device=self.device, cameras=table, hides=hides)
 
     # -- planes -----------------------------------------------------------------------------------------------------------
 

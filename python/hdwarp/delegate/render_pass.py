@@ -83,6 +83,7 @@ class RenderPass:
         camera_transforms: wp.array | None = None,
         view_mask: wp.array | None = None,
         world_mask: wp.array | None = None,
+        world_indices: wp.array | None = None,
         previous_body_q: wp.array | None = None,
         previous_camera_transforms: wp.array | None = None,
         progressive: bool = False,
@@ -93,7 +94,8 @@ class RenderPass:
         ``body_q``: (bodies,) transformf, poses of the bodies that carry cameras; None: as on the stage (what bodies draw is posed by
         `SceneTables.pose` before). ``clear``: AOV name -> value of pixels that see nothing. ``clip``: (1,) vec2f near and far [m] for all
         views. ``camera_transforms``: (view,) transformf, poses in the world's frame for this call. ``view_mask`` (view,) and
-        ``world_mask`` (world,) bool: views that are off keep their pixels.
+        ``world_mask`` (world,) bool: views that are off keep their pixels. ``world_indices`` (view,) int32: worlds that are seen in this
+        call, by poses that stay the same; one that does not exist is empty.
 
         For `motion`: ``previous_body_q`` (bodies,) transformf, where bodies and what they carry were in the frame before; None: where
         they are, or with no ``body_q`` either, where the stage had them. ``previous_camera_transforms`` (view,) transformf, where the
@@ -131,6 +133,7 @@ class RenderPass:
             camera_transforms=camera_transforms,
             view_mask=view_mask,
             world_mask=world_mask,
+            world_indices=world_indices,
             previous_body_q=previous_body_q,
             previous_camera_transforms=previous_camera_transforms,
         )
@@ -148,6 +151,7 @@ class RenderPass:
                 camera_transforms=camera_transforms,
                 view_mask=view_mask,
                 world_mask=world_mask,
+                world_indices=world_indices,
                 clip=clip,
                 shift=shift,
                 cull=self.settings.cull,
@@ -281,6 +285,7 @@ def check_inputs(
     camera_transforms: wp.array | None = None,
     view_mask: wp.array | None = None,
     world_mask: wp.array | None = None,
+    world_indices: wp.array | None = None,
     previous_body_q: wp.array | None = None,
     previous_camera_transforms: wp.array | None = None,
 ) -> None:
@@ -290,6 +295,7 @@ def check_inputs(
         ("camera_transforms", camera_transforms, views.count, wp.transformf),
         ("view_mask", view_mask, views.count, wp.bool),
         ("world_mask", world_mask, tables.worlds.count, wp.bool),
+        ("world_indices", world_indices, views.count, wp.int32),
         ("previous_body_q", previous_body_q, len(tables.bodies), wp.transformf),
         ("previous_camera_transforms", previous_camera_transforms, views.count, wp.transformf),
     ):

@@ -81,7 +81,8 @@ class ViewRecord:
     @property
     def pipeline_key(self) -> Hashable:
         """What a `pipeline` is good for."""
-        return self._kinds, self._affine, self.views.planes.ptr
+        flags = self.views.flags
+        return self._kinds, self._affine, self.views.planes.ptr, None if flags is None else flags.ptr
 
     def pipeline(self, plan: ResolvePlan) -> Pipeline:
         """Trace and resolve over rows of tiles: pixels are resolved right after they were traced. For scenes without cut-outs."""

@@ -143,6 +143,9 @@ def world_box(kind: wp.int32, shape: wp.vec4f, lo: wp.vec3f, hi: wp.vec3f, m: wp
                 reach[1] += wp.max(a, b)
         box.lower[i] = outward(wp.float64(t[i]) + reach[0], wp.float64(-1.0))
         box.upper[i] = outward(wp.float64(t[i]) + reach[1], wp.float64(1.0))
+    if not (wp.isfinite(box.lower) and wp.isfinite(box.upper)):  # a pose that is no number: nothing is there
+        box.lower = wp.vec3f(_EMPTY, _EMPTY, _EMPTY)
+        box.upper = wp.vec3f(-_EMPTY, -_EMPTY, -_EMPTY)
     return box
 
 
@@ -184,6 +187,7 @@ def _bounds(
     upper[row] = box.upper
 
 
+_ALL = slice(None)
 _PLACED = {"object_from_world": wp.mat33f, "world_from_object": wp.mat33f, "translation": wp.vec3d, "world": wp.int32, "source": wp.int32}
 _SOURCES = {
     "kind": wp.int32,
@@ -282,10 +286,9 @@ class InstanceTable:
         host = index.instances
         self.place(index, meshes, worlds, rows)
         self._placed["world"].write_rows(rows, host["world"][rows])
-        flags = SINGLE_SIDED * (host["single_sided"][rows] != 0) + NOT_VISUAL * (host["visual"][rows] == 0)
         values = {
             "kind": np.where(hidden[rows], -1, host["kind"][rows]),
-            "flags": flags + NOT_COLLIDER * (host["collision"][rows] == 0),
+            "flags": self.flags_of(index, rows),
             "geometry": host["mesh"][rows],
             "shape": host["shape"][rows],
         }
@@ -293,6 +296,13 @@ class InstanceTable:
             values[name] = host[name][rows]
         for name, items in values.items():
             self._sources[name].write_rows(rows, items)
+
+    @staticmethod
+    def flags_of(index: RenderIndex, rows: np.ndarray | slice = _ALL) -> np.ndarray:
+        """(n,) int32 flags of ``rows`` of the index: see `InstanceColumns`."""
+        host = index.instances
+        flags = SINGLE_SIDED * (host["single_sided"][rows] != 0) + NOT_VISUAL * (host["visual"][rows] == 0)
+        return (flags + NOT_COLLIDER * (host["collision"][rows] == 0)).astype(np.int32)
 
     def place(self, index: RenderIndex, meshes: MeshTable, worlds: WorldTable, rows: np.ndarray) -> None:
         """Upload where ``rows`` (ascending) of the index and their copies are."""

@@ -216,7 +216,7 @@ class SceneTables:
         self._global_root.write(0, np.array([global_root]))
         self._global_offset.write(0, offset)
         self.world_columns.root, self.world_columns.global_root = self._world_root.array, self._global_root.array
-        self.world_columns.global_offset = self._global_offset.array
+        self.world_columns.global_offset, self.world_columns.count = self._global_offset.array, self.worlds.count
 
     def _drop_primvars(self, tracker: ChangeTracker) -> None:
         """Forget the columns that are of another scene now; they are made anew when somebody asks."""

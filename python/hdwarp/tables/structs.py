@@ -141,6 +141,7 @@ class WorldColumns:
     root: wp.array[wp.int32]  # node of the world's top-level tree, -1 none
     global_root: wp.array[wp.int32]  # one item: node of the global tree, -1 none
     global_offset: wp.array[wp.vec3d]  # the world's origin in the global frame
+    count: wp.int32
 
 
 @wp.struct

@@ -72,6 +72,17 @@ class WorldTable:
         turn[:, :3, :3] = np.where((np.asarray(world) >= 0)[:, None, None], self.turn[world], np.eye(3))
         return turn @ poses
 
+    def placed(self, pose: np.ndarray, world: int) -> np.ndarray:
+        """(4, 4) pose on the stage of what has ``pose`` there, in the prototype of ``world``."""
+        out = self.turned(pose[None], np.array([world]))[0].copy()
+        turn = self.turn[world] if world >= 0 else np.eye(3)
+        out[:3, 3] = self.origin[world] + turn @ (pose[:3, 3] - self.pivot[world + 1])
+        return out
+
+    def seen_from(self, world: int) -> int:
+        """The world that a single picture of a camera in ``world`` shows: its own; of a global camera the first."""
+        return max(world, 0)
+
     @property
     def global_offset(self) -> np.ndarray:
         """(count, 3) float64 [m]: origin of each world in the frame of what is global."""

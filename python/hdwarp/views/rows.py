@@ -37,6 +37,7 @@ class ViewSpec:
     radial: wp.int32
     scene_unit: wp.float32
     hides: wp.int32  # see ViewRow
+    from_global: wp.int32  # 1: the camera's own frame is the global one
 
 
 @wp.func
@@ -75,18 +76,22 @@ def widen_transform(pose: wp.transformf) -> wp.transformd:
 @wp.func
 def camera_pose(
     cameras: CameraColumns,
-    camera: wp.int32,
+    worlds: WorldColumns,
+    spec: ViewSpec,
     view: wp.int32,
     body_q: wp.array[wp.transformf],
     overrides: wp.array[wp.transformf],
 ) -> wp.transformd:
-    """Pose of a view in its world: given for this call, or carried by the camera's body, or fixed in the world."""
-    pose = cameras.transform[camera]
-    body = cameras.body[camera]
+    """Pose of a view in its world: given for this call, or carried by the camera's body, or fixed in the world or on the stage."""
+    pose = cameras.transform[spec.camera]
+    body = cameras.body[spec.camera]
     if overrides.shape[0] > 0:
         pose = widen_transform(overrides[view])
-    elif body >= 0:
-        pose = wp.transform_multiply(widen_transform(body_q[body]), pose)
+    else:
+        if body >= 0:
+            pose = wp.transform_multiply(widen_transform(body_q[body]), pose)
+        if spec.from_global != 0:
+            pose = wp.transformd(wp.transform_get_translation(pose) - worlds.global_offset[spec.world], wp.transform_get_rotation(pose))
     return pose
 
 
@@ -104,13 +109,14 @@ def clip_plane(plane: wp.vec4f, turn: wp.mat33d, row: ViewRow) -> ClipPlane:
 @wp.kernel(enable_backward=False)
 def _view_transforms(
     cameras: CameraColumns,
+    worlds: WorldColumns,
     specs: wp.array[ViewSpec],
     body_q: wp.array[wp.transformf],
     overrides: wp.array[wp.transformf],
     out: wp.array[wp.transformf],
 ):
     view = wp.tid()
-    pose = camera_pose(cameras, specs[view].camera, view, body_q, overrides)
+    pose = camera_pose(cameras, worlds, specs[view], view, body_q, overrides)
     p, q = wp.transform_get_translation(pose), wp.transform_get_rotation(pose)
     out[view] = wp.transformf(narrow(p), wp.quatf(wp.float32(q[0]), wp.float32(q[1]), wp.float32(q[2]), wp.float32(q[3])))
 
@@ -124,6 +130,7 @@ def _view_rows(
     overrides: wp.array[wp.transformf],
     view_mask: wp.array[wp.bool],
     world_mask: wp.array[wp.bool],
+    world_indices: wp.array[wp.int32],
     clip: wp.array[wp.vec2f],
     shift: wp.vec2d,
     culls: wp.int32,
@@ -135,7 +142,7 @@ def _view_rows(
     view = wp.tid()
     spec = specs[view]
     c = spec.camera
-    pose = camera_pose(cameras, c, view, body_q, overrides)
+    pose = camera_pose(cameras, worlds, spec, view, body_q, overrides)
     turn = rotation_of(pose)
     axes = wp.mat33d()
     for i in range(3):
@@ -175,10 +182,16 @@ def _view_rows(
         out_planes[row.first_plane + i] = clip_plane(cameras.clipping_planes[cameras.plane_width * c + i], turn, row)
     row.exposure = cameras.exposure[c]
     row.scene_unit = spec.scene_unit
-    row.world = spec.world
-    row.root = worlds.root[spec.world]
-    row.global_root = worlds.global_root[0]
-    row.global_offset = worlds.global_offset[spec.world]
+    world = spec.world
+    if world_indices.shape[0] > 0:
+        world = world_indices[view]
+    row.world = world
+    row.root = -1
+    row.global_root = -1
+    if world >= 0 and world < worlds.count:
+        row.root = worlds.root[world]
+        row.global_root = worlds.global_root[0]
+        row.global_offset = worlds.global_offset[world]
     row.x0 = spec.x0
     row.y0 = spec.y0
     row.width = spec.width
@@ -192,13 +205,15 @@ def _view_rows(
     row.output = spec.output
     row.hides = spec.hides
     row.culls = culls
-    row.masked = 0
+    masked = wp.int32(0)
     if view_mask.shape[0] > 0:
         if not view_mask[view]:
-            row.masked = 1
+            masked = 1
+    row.masked = masked
     if world_mask.shape[0] > 0:
-        if not world_mask[spec.world]:
-            row.masked = 1
+        row.masked = 1
+        if world >= 0 and world < world_mask.shape[0]:
+            row.masked = wp.where(world_mask[world], masked, 1)
     out[view] = row
 
 
@@ -242,12 +257,14 @@ class ViewTable:
             if id(view.image) not in images:
                 images[id(view.image)] = _of_image(view.image)
             shared, columns, above = images[id(view.image)]
-            specs[i] = (view.camera, view.world, *shared, tiles, record, i * self.width * self.height, int(radial), scene_unit, 0)
+            specs[i] = (view.camera, view.world, *shared, tiles, record, i * self.width * self.height, int(radial), scene_unit, 0, 0)
             for row, lines in enumerate(above):
                 self.bands.append((tiles + row * columns, i * self.height + lines))
             tiles += columns * len(above)
             record += columns * len(above) * TILE_WIDTH * TILE_HEIGHT
         specs["hides"][: self.count] = hides
+        if cameras is not None:
+            specs["from_global"][: self.count] = cameras.world[[view.camera for view in self.views]] < 0
         self.bands.append((tiles, self.count * self.height))
         self.tile_count, self.record_size = tiles, record
         self.specs = wp.array(specs, dtype=ViewSpec, device=device)
@@ -258,6 +275,7 @@ class ViewTable:
         self.previous_rows: wp.array | None = None  # the views as they were a frame ago, where `keep_previous` asked for them
         self._no_transforms = wp.zeros(0, dtype=wp.transformf, device=device)
         self._no_mask = wp.zeros(0, dtype=wp.bool, device=device)
+        self._no_worlds = wp.zeros(0, dtype=wp.int32, device=device)
         self._no_clip = wp.zeros(0, dtype=wp.vec2f, device=device)
 
     def update(
@@ -269,12 +287,14 @@ class ViewTable:
         camera_transforms: wp.array | None = None,
         view_mask: wp.array | None = None,
         world_mask: wp.array | None = None,
+        world_indices: wp.array | None = None,
         clip: wp.array | None = None,
         shift: tuple[float, float] = (0.0, 0.0),
         cull: bool = False,
     ) -> None:
         """Compute the view rows on the device from the columns as they are now. ``body_q``: (bodies,) transformf."""
         masks = [self._no_mask if mask is None else mask for mask in (view_mask, world_mask)]
+        masks.append(self._no_worlds if world_indices is None else world_indices)
         clip = self._no_clip if clip is None else clip
         self._launch(
             cameras, worlds, body_q, camera_transforms, [*masks, clip, wp.vec2d(*shift), int(SINGLE_SIDED) if cull else 0], self.rows
@@ -290,7 +310,7 @@ class ViewTable:
         self, cameras: CameraColumns, worlds: WorldColumns, body_q: wp.array, *, camera_transforms: wp.array | None = None
     ) -> None:
         """`previous_rows` from columns of the frame before: rays of the pixels' centres; clip ranges and masks mean nothing there."""
-        plain = [self._no_mask, self._no_mask, self._no_clip, wp.vec2d(), 0]
+        plain = [self._no_mask, self._no_mask, self._no_worlds, self._no_clip, wp.vec2d(), 0]
         self._launch(cameras, worlds, body_q, camera_transforms, plain, self.previous_rows)
 
     def _launch(
@@ -303,11 +323,14 @@ class ViewTable:
         inputs = [cameras, worlds, self.specs, body_q, self._no_transforms if overrides is None else overrides, *how]
         wp.launch(_view_rows, dim=self.count, inputs=inputs, outputs=[rows, self.planes], device=self.device)
 
-    def compute_transforms(self, cameras: CameraColumns, body_q: wp.array, *, camera_transforms: wp.array | None, out: wp.array) -> None:
+    def compute_transforms(
+        self, cameras: CameraColumns, worlds: WorldColumns, body_q: wp.array, *, camera_transforms: wp.array | None, out: wp.array
+    ) -> None:
         """(count,) transformf: pose of each view in its world's frame."""
         overrides = self._no_transforms if camera_transforms is None else camera_transforms
         if self.count:
-            wp.launch(_view_transforms, dim=self.count, inputs=[cameras, self.specs, body_q, overrides], outputs=[out], device=self.device)
+            inputs = [cameras, worlds, self.specs, body_q, overrides]
+            wp.launch(_view_transforms, dim=self.count, inputs=inputs, outputs=[out], device=self.device)
 
 
 def _of_image(image: ImageSpec) -> tuple[tuple, int, list[int]]:
