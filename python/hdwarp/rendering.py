@@ -125,7 +125,7 @@ def _render_open(
     copy = camera if camera in scene.cameras.label else None  # of a camera, in another world: not on the stage
     shot = plan_shot(
         scene.stage,
-        camera if copy is None else scene.cameras.records[scene.cameras.label.index(copy)].path,
+        camera if copy is None else scene.cameras.record_of(scene.cameras.label.index(copy)).path,
         resolution=resolution,
         aovs=aovs,
         purposes=scene.purposes,
@@ -200,7 +200,7 @@ def _frame_without_planes(scene: Scene, shot: Shot, clear: dict[str, object], di
         raise StageError(label, reasons[0] if reasons else "the camera cannot be rendered: it is not on the stage at this time")
     row = scene.cameras.label.index(label)
     tables = scene.tables
-    record = tables.cameras.records[row]
+    record = tables.cameras.record_of(row)
     own_world, worlds = int(tables.cameras.world[row]), scene.index.worlds
     world = scene.worlds.seen_from(own_world)
     if worlds.groups and own_world >= 0:

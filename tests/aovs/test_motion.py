@@ -49,7 +49,7 @@ def add_quad(stage, path="/wall", *, half=50.0, depth=5.0, keys=None):
 def camera_of(stage, time):
     """The camera's record at a time, by way of a scene: for the float64 twins."""
     with hdwarp.Scene(stage, time=time, device="cpu") as scene:
-        return scene.cameras.records[scene.cameras.label.index("/camera")]
+        return scene.cameras.record_of(scene.cameras.label.index("/camera"))
 
 
 def project(stage, time, points):

@@ -238,17 +238,17 @@ def test_the_framed_view_of_a_failed_sync(stage, device, monkeypatch):
     stage.RemovePrim("/cam")
     with Scene(stage, device=device, time=1) as scene:
         scene.frame_default_camera(1.0)
-        before = scene.cameras.records[0].world_from_camera
+        before = scene.cameras.cameras[0].world_from_camera
         UsdGeom.Cube.Define(stage, "/World/huge").CreateSizeAttr(1000.0)
         with monkeypatch.context() as patch:
             patch.setattr(reader_module, "_compare", lambda *_: 1 / 0)
             with pytest.raises(ZeroDivisionError):
                 scene.sync()
         scene.frame_default_camera(1.0)
-        assert np.array_equal(scene.cameras.records[0].world_from_camera, before)
+        assert np.array_equal(scene.cameras.cameras[0].world_from_camera, before)
         scene.sync()
         scene.frame_default_camera(1.0)
-        assert not np.array_equal(scene.cameras.records[0].world_from_camera, before)
+        assert not np.array_equal(scene.cameras.cameras[0].world_from_camera, before)
 
 
 @pytest.mark.parametrize("time", ["soon", float("inf"), NAN, [1]])

@@ -37,7 +37,7 @@ def assert_same(synced: Scene, fresh: Scene, history: list[str], cull: bool = Fa
     assert np.array_equal(synced.bodies.pose, fresh.bodies.pose), told
     assert synced.cameras.label == fresh.cameras.label, told
     assert synced.reader.prim_counts == fresh.reader.prim_counts, told
-    assert [differing(*pair) for pair in zip(synced.cameras.records, fresh.cameras.records, strict=True)] == [[]] * len(fresh.cameras), told
+    assert [differing(*pair) for pair in zip(synced.cameras.cameras, fresh.cameras.cameras, strict=True)] == [[]] * len(fresh.cameras), told
     assert synced.lights.label == fresh.lights.label, told
     for name in ("bodies", "lights"):
         ours, theirs = getattr(synced.reader, name), getattr(fresh.reader, name)

@@ -39,7 +39,9 @@ class ViewRecord:
             return
         tables, views = self.tables, self.views
         self._kinds = SceneKinds(mesh=tables.has_meshes, shapes=tables.has_shapes)
-        self._affine = any(tables.cameras.records[view.camera].projection == "orthographic" for view in views.views)
+        self._affine = any(
+            tables.cameras.cameras[record].projection == "orthographic" for record in np.unique(tables.cameras.record[views.camera_rows])
+        )
         if tables.has_cutouts and self._peel is None:
             self._peel = Peel()
             self._peel.pixels = wp.zeros(max(views.record_size, 1), dtype=wp.int32, device=tables.device)

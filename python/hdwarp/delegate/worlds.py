@@ -61,6 +61,15 @@ class Worlds:
         group = self.group_at(world)
         return path if group is None else group.label_of(path, world)
 
+    def labels(self, paths: Sequence[str], item: np.ndarray, world: np.ndarray) -> list[str]:
+        """`label` of ``paths[item[i]]`` in ``world[i]`` for every i."""
+        if not self.groups:
+            return [paths[i] for i in item.tolist()]
+        roots = [group.root_label(number) for group in self.groups for number in range(group.first, group.first + group.count)]
+        group_of = [self.group_of(path) for path in paths]
+        tails = [path if group < 0 else path[len(self.groups[group].root) :] for path, group in zip(paths, group_of, strict=True)]
+        return [tails[i] if group_of[i] < 0 else roots[w] + tails[i] for i, w in zip(item.tolist(), world.tolist(), strict=True)]
+
     def worlds_of(self, path: str) -> range:
         """Worlds in which a prim is: one, or those of all its copies; of what is in no group `of_rest`."""
         group = self.group_of(path) if self.groups else -1

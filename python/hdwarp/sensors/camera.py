@@ -106,7 +106,7 @@ class SensorCamera:
         rows = self._select()
         self._exclusion.follow(strict=True)
         self._cameras = [scene.cameras.label[row] for row in rows]
-        self._spec = self._image(scene.cameras.records[rows[0]].path)
+        self._spec = self._image(scene.cameras.record_of(rows[0]).path)
         self._see(rows)
 
     def _select(self) -> list[int]:

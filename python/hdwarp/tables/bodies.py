@@ -37,7 +37,7 @@ class BodyTable:
     def label(self) -> list[str]:
         if self._label is None:
             worlds, paths = self._index.worlds, self._index.body_paths
-            self._label = [worlds.label(paths[body], world) for body, world in zip(self.body_id.tolist(), self.world.tolist(), strict=True)]
+            self._label = worlds.labels(paths, self.body_id, self.world)
         return self._label
 
     def row(self, path: str, world: int) -> int:
@@ -46,6 +46,15 @@ class BodyTable:
         if body < 0 or world not in self._index.worlds.worlds_of(path):
             return -1
         return int(self.world_start[world + 1] + self.slot[body])
+
+    def rows(self, path: str, worlds: np.ndarray) -> np.ndarray:
+        """(n,) int32: `row` in each of ``worlds`` (n,)."""
+        body = self._index.body_row(path) if self._index is not None and path else -1
+        if body < 0:
+            return np.full(len(worlds), -1, np.int32)
+        span = self._index.worlds.worlds_of(path)
+        there = (worlds >= span.start) & (worlds < span.stop)
+        return np.where(there, self.world_start[np.where(there, worlds, -1) + 1] + self.slot[body], -1).astype(np.int32)
 
     def sync(self, index: RenderIndex, worlds: WorldTable) -> None:
         """Make the rows those of the index."""

@@ -216,31 +216,30 @@ def build_top_level(
         group_upper=wp.full(group_count, wp.vec3f(-kernels.HUGE), dtype=wp.vec3f, device=device),
         node_base=node_base,
     )
-    _refit_top_level(top, _on(lower, wp.vec3f, device), _on(upper, wp.vec3f, device), top.nodes, 0)
+    refit_top_level(top, _on(lower, wp.vec3f, device), _on(upper, wp.vec3f, device))
     return top
 
 
-def refit_top_level(top: TopLevelBvh, lower: wp.array, upper: wp.array, *, nodes: wp.array | None = None) -> None:
+def refit_top_level(
+    top: TopLevelBvh, lower: wp.array, upper: wp.array, *, nodes: wp.array | None = None, children: wp.array | None = None
+) -> None:
     """New bounds, (N,) vec3f by instance row, same tree. Device launches only: nothing allocated, no waiting.
 
-    ``nodes``: a larger array that holds the trees at their ``node_base``; None: the trees' own.
+    ``nodes``, ``children``: larger arrays that hold the trees at their ``node_base``; None: the trees' own.
     """
-    if nodes is None:
-        _refit_top_level(top, lower, upper, top.nodes, 0)
-    else:
-        _refit_top_level(top, lower, upper, nodes, top.node_base)
-
-
-def _refit_top_level(top: TopLevelBvh, lower: wp.array, upper: wp.array, nodes: wp.array, node_base: int) -> None:
-    launch(
-        refit_kernels.fill_items,
-        len(top.item_row),
-        [lower, upper, top.item_row, top.item_parent, node_base],
-        [nodes],
-        device=nodes.device,
-        grain=2048,
-    )
-    _join_levels(top.level_start, node_base, top.parent, nodes, top.group_lower, top.group_upper)
+    first, shift = top.node_base, 0
+    if nodes is None or children is None:
+        nodes, children, first, shift = top.nodes, top.children, 0, top.node_base
+    for level in range(len(top.level_start) - 2, -1, -1):
+        start, end = top.level_start[level], top.level_start[level + 1]
+        launch(
+            refit_kernels.gather_boxes,
+            end - start,
+            [start, first, shift, children, top.parent, lower, upper],
+            [nodes, top.group_lower, top.group_upper],
+            device=nodes.device,
+            grain=512,
+        )
 
 
 def refit_items(top: TopLevelBvh, lower: wp.array, upper: wp.array, items: wp.array, *, nodes: wp.array) -> None:

@@ -49,25 +49,35 @@ class CameraTable:
 
     def __init__(self, device: wp.Device) -> None:
         self.device = device
-        self.label: list[str] = []
         self.version = 0  # counts changes of which cameras there are
         self.row_versions = np.zeros(0, np.int64)  # by row: another number after each sync that found the camera changed
         self.world = np.zeros(0, np.int32)
         self.world_start = np.zeros(3, np.int32)
         self.cameras: list[Camera] = []  # the adapter's records
         self.record = np.zeros(0, np.int64)  # by row: its record
-        self.records: list[Camera] = []  # by row
         self.plane_width = 0  # clipping planes a row has room for
+        self._names = Worlds()
+        self._label: list[str] | None = []
         self._arrays = camera_arrays(device)
         self._written: dict[str, np.ndarray] = {}  # what we wrote last, by column
 
     def __len__(self) -> int:
-        return len(self.label)
+        return len(self.record)
+
+    def record_of(self, row: int) -> Camera:
+        """The adapter's record of a row; of copies, their prototype's."""
+        return self.cameras[self.record[row]]
+
+    @property
+    def label(self) -> list[str]:
+        if self._label is None:
+            self._label = self._names.labels([camera.path for camera in self.cameras], self.record, self.world)
+        return self._label
 
     def __getattr__(self, name: str) -> wp.array:
         arrays = self.__dict__.get("_arrays", {})
         if name in arrays:
-            array, rows = arrays[name].array, max(len(self.label), 1)
+            array, rows = arrays[name].array, max(len(self.record), 1)
             if name == "clipping_planes":
                 self._hold_planes(MAX_CLIPPING_PLANES)
                 return arrays[name].array[: rows * self.plane_width].reshape((rows, self.plane_width))
@@ -140,23 +150,28 @@ class CameraTable:
         What a kernel has written stays, but for the columns of a camera whose records now say something else; where cameras came or went,
         rows move, and all are written anew.
         """
-        cameras, names, before = sorted(cameras, key=lambda camera: camera.path), worlds.names, self.records
+        cameras, names, before = sorted(cameras, key=lambda camera: camera.path), worlds.names, self.cameras
         record, world = _rows_of(cameras, names)
-        label = [names.label(cameras[i].path, w) for i, w in zip(record.tolist(), world.tolist(), strict=True)]
-        self.cameras, self.records = cameras, [cameras[i] for i in record.tolist()]
-        if label != self.label:
+        paths = [camera.path for camera in cameras]
+        same_rows = paths == [camera.path for camera in before] and np.array_equal(world, self.world)
+        self.cameras = cameras
+        if not same_rows:
             self.version += 1
             self._written.clear()
             changed = np.ones(len(record), bool)
         else:  # one that moves together with its body has the columns it had
-            places = [(then.world_from_camera, now.world_from_camera) for then, now in zip(before, self.records, strict=True)]
-            changed = np.array([then is not now and not np.array_equal(then, now) for then, now in places], bool)
-        self.label, self.record, self.world = label, record, world.astype(np.int32)
+            places = [(then.world_from_camera, now.world_from_camera) for then, now in zip(before, cameras, strict=True)]
+            changed = np.array([then is not now and not np.array_equal(then, now) for then, now in places], bool)[record]
+        self.record, self.world = record, world.astype(np.int32)
+        self._names, self._label = names, None
         self.world_start = np.concatenate([[0], np.cumsum(np.bincount(world + 1, minlength=worlds.count + 1))]).astype(np.int32)
         if not cameras:
             return
         columns = {name: items[record] for name, items in lens_columns(cameras).items()}
-        columns["body"] = np.array([bodies.row(cameras[i].body, w) for i, w in zip(record.tolist(), world.tolist(), strict=True)], np.int32)
+        columns["body"] = np.full(len(record), -1, np.int32)
+        for i, camera in enumerate(cameras):
+            if camera.body:
+                columns["body"][record == i] = bodies.rows(camera.body, world[record == i])
         columns["transform"] = mounts(cameras, record, world, worlds, bodies)
         self._hold_planes(max(len(camera.clipping_planes) for camera in cameras))
         columns["clipping_planes"] = self._planes()
@@ -176,7 +191,7 @@ class CameraTable:
         if width > self.plane_width:
             self.plane_width = width
             self._written["clipping_planes"] = planes = self._planes()
-            self._arrays["clipping_planes"].reserve(max(len(self.label), 1) * width)
+            self._arrays["clipping_planes"].reserve(max(len(self.record), 1) * width)
             self._arrays["clipping_planes"].write(0, planes)
 
     def _planes(self) -> np.ndarray:

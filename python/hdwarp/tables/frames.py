@@ -26,8 +26,10 @@ class FrameTable:
         order = np.argsort(world, kind="stable")
         of, world = of[order], world[order]
         self.world = world.astype(np.int32)
-        self.label = [worlds.names.label(frames[i][0], w) for i, w in zip(of.tolist(), world.tolist(), strict=True)]
-        self.body = np.array([bodies.row(frames[i][2], w) for i, w in zip(of.tolist(), world.tolist(), strict=True)], np.int32)
+        self.label = worlds.names.labels([path for path, _, _ in frames], of, world)
+        self.body = np.full(len(of), -1, np.int32)
+        for i, (_, _, body) in enumerate(frames):
+            self.body[of == i] = bodies.rows(body, world[of == i])
         self.transform = np.zeros((len(of), 7))
         if not frames:
             return

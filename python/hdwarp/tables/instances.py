@@ -34,8 +34,9 @@ def narrow_matrix(m: wp.mat33d) -> wp.mat33f:
 
 @wp.struct
 class Placed:
-    """world = linear * object + translation."""
+    """world = linear * object + translation; ``turn``: that of the body."""
 
+    turn: wp.mat33d
     linear: wp.mat33d
     translation: wp.vec3d
 
@@ -48,6 +49,7 @@ class PosedColumns:
     item: wp.array[wp.int32]  # its row in what follows
     slot: wp.array[wp.int32]  # number of the body among those of its world
     body_from_object: wp.array[wp.mat33d]
+    object_from_body: wp.array[wp.mat33d]  # its inverse
     body_offset: wp.array[wp.vec3d]
     body_start: wp.array[wp.int32]  # by world + 1: first body of the world
 
@@ -65,31 +67,10 @@ def carried(pose: wp.transformf, body_from_object: wp.mat33d, body_offset: wp.ve
     turn = wp.quat_to_matrix(wp.normalize(wp.quatd(wp.float64(q[0]), wp.float64(q[1]), wp.float64(q[2]), wp.float64(q[3]))))
     shift = turn * body_offset
     placed = Placed()
+    placed.turn = turn
     placed.linear = turn * body_from_object
     placed.translation = wp.vec3d(wp.float64(p[0]) + shift[0], wp.float64(p[1]) + shift[1], wp.float64(p[2]) + shift[2])
     return placed
-
-
-@wp.kernel(enable_backward=False)
-def _pose(
-    first: wp.int32,
-    step: wp.int32,
-    count: wp.int32,
-    instances: InstanceColumns,
-    body_q: wp.array[wp.transformf],
-    posed: PosedColumns,
-):
-    """Transform of the instances that bodies carry: world_from_body * body_from_object, composed in float64."""
-    i = first + wp.tid() * step
-    if i >= count:
-        return
-    row = posed.row[i]
-    item = posed.item[i]
-    placed = carried(body_q[body_of(instances, posed, row, item)], posed.body_from_object[item], posed.body_offset[item])
-    inverse = wp.inverse(placed.linear)
-    instances.world_from_object[row] = narrow_matrix(placed.linear)
-    instances.object_from_world[row] = narrow_matrix(inverse)
-    instances.translation[row] = placed.translation
 
 
 @wp.func
@@ -149,6 +130,32 @@ def world_box(kind: wp.int32, shape: wp.vec4f, lo: wp.vec3f, hi: wp.vec3f, m: wp
     return box
 
 
+@wp.func
+def instance_box(
+    instances: InstanceColumns,
+    source: wp.int32,
+    linear: wp.mat33f,
+    translation: wp.vec3d,
+    object_lower: wp.array[wp.vec3f],
+    object_upper: wp.array[wp.vec3f],
+) -> Box:
+    """World bounds of what ``source`` is, where ``linear`` and ``translation`` put it: see `world_box`."""
+    kind = instances.kind[source]
+    lo = wp.vec3f(-1.0, -1.0, -1.0)
+    hi = wp.vec3f(1.0, 1.0, 1.0)
+    if kind == MESH:
+        for i in range(3):
+            lo[i] = object_lower[instances.geometry[source]][i]
+            hi[i] = object_upper[instances.geometry[source]][i]
+    shape = wp.vec4f()
+    if kind == CONE or kind == CAPSULE or kind == PLANE:
+        shape = instances.shape[source]
+        if kind == PLANE:
+            lo[2] = 0.0
+            hi[2] = 0.0
+    return world_box(kind, shape, lo, hi, linear, translation)
+
+
 @wp.kernel(enable_backward=False)
 def _bounds(
     first: wp.int32,
@@ -168,21 +175,38 @@ def _bounds(
     row = job
     if rows.shape[0] > 0:
         row = rows[job]
-    source = instances.source[row]
-    kind = instances.kind[source]
-    lo = wp.vec3f(-1.0, -1.0, -1.0)
-    hi = wp.vec3f(1.0, 1.0, 1.0)
-    if kind == MESH:
-        for i in range(3):
-            lo[i] = object_lower[instances.geometry[source]][i]
-            hi[i] = object_upper[instances.geometry[source]][i]
-    shape = wp.vec4f()
-    if kind == CONE or kind == CAPSULE or kind == PLANE:
-        shape = instances.shape[source]
-        if kind == PLANE:
-            lo[2] = 0.0
-            hi[2] = 0.0
-    box = world_box(kind, shape, lo, hi, instances.world_from_object[row], instances.translation[row])
+    box = instance_box(
+        instances, instances.source[row], instances.world_from_object[row], instances.translation[row], object_lower, object_upper
+    )
+    lower[row] = box.lower
+    upper[row] = box.upper
+
+
+@wp.kernel(enable_backward=False)
+def _pose(
+    first: wp.int32,
+    step: wp.int32,
+    count: wp.int32,
+    instances: InstanceColumns,
+    body_q: wp.array[wp.transformf],
+    posed: PosedColumns,
+    object_lower: wp.array[wp.vec3f],
+    object_upper: wp.array[wp.vec3f],
+    lower: wp.array[wp.vec3f],
+    upper: wp.array[wp.vec3f],
+):
+    """Transform of the instances that bodies carry: world_from_body * body_from_object, composed in float64; and their bounds."""
+    i = first + wp.tid() * step
+    if i >= count:
+        return
+    row = posed.row[i]
+    item = posed.item[i]
+    placed = carried(body_q[body_of(instances, posed, row, item)], posed.body_from_object[item], posed.body_offset[item])
+    linear = narrow_matrix(placed.linear)
+    instances.world_from_object[row] = linear
+    instances.object_from_world[row] = narrow_matrix(posed.object_from_body[item] * wp.transpose(placed.turn))
+    instances.translation[row] = placed.translation
+    box = instance_box(instances, instances.source[row], linear, placed.translation, object_lower, object_upper)
     lower[row] = box.lower
     upper[row] = box.upper
 
@@ -369,7 +393,9 @@ class InstanceTable:
         self.posed.row = wp.array(device, dtype=wp.int32, device=self.device)
         self.posed.item = wp.array(which, dtype=wp.int32, device=self.device)
         self.posed.slot = wp.array(bodies.slot[body], dtype=wp.int32, device=self.device)
-        self.posed.body_from_object = wp.array(from_world[:, :3, :3] @ linear, dtype=wp.mat33d, device=self.device)
+        in_body = from_world[:, :3, :3] @ linear
+        self.posed.body_from_object = wp.array(in_body, dtype=wp.mat33d, device=self.device)
+        self.posed.object_from_body = wp.array(np.linalg.inv(in_body), dtype=wp.mat33d, device=self.device)
         self.posed.body_offset = wp.array(offset, dtype=wp.vec3d, device=self.device)
         self.posed.body_start = wp.array(bodies.world_start, dtype=wp.int32, device=self.device)
 
@@ -393,9 +419,16 @@ class InstanceTable:
 
     def pose(self, body_q: wp.array) -> None:
         """Move the instances that bodies carry to ``body_q`` (wp.array[transformf], frames of their worlds) and update the bounds."""
-        if self.posed is not None:
-            launch(_pose, self.posed.row.shape[0], [self.columns(), body_q, self.posed], device=self.device, grain=2048)
-        self.update_bounds()
+        if self.posed is None:
+            return
+        launch(
+            _pose,
+            self.posed.row.shape[0],
+            [self.columns(), body_q, self.posed, *self.object_bounds],
+            [self._lower.array, self._upper.array],
+            device=self.device,
+            grain=1024,
+        )
 
 
 def place(

@@ -6,10 +6,11 @@ import warp as wp
 
 from hdwarp.launch import LANE_OPTIONS
 from hdwarp.tables.bvh_kernels import HUGE, empty_record, is_finite, join, larger, smaller, triangle_box
-from hdwarp.tables.structs import vec8f, vec16f
+from hdwarp.tables.structs import vec8f, vec8i, vec16f
 
 wp.set_module_options(LANE_OPTIONS)
 
+EMPTY = wp.constant(-(2**31))  # tables.bvh.EMPTY_CHILD
 PAD = wp.constant(9.6e-7)  # 8 ulp: what rounding may take off a plane test
 
 
@@ -183,23 +184,54 @@ def item_box(lo: wp.vec3f, hi: wp.vec3f) -> vec8f:
 
 
 @wp.kernel(enable_backward=False)
-def fill_items(
+def gather_boxes(
     first: wp.int32,
     step: wp.int32,
     count: wp.int32,
+    level_start: wp.int32,
+    node_base: wp.int32,
+    shift: wp.int32,  # of the numbers of children
+    children: wp.array[vec8i],
+    parent: wp.array[wp.int32],
     lower: wp.array[wp.vec3f],
     upper: wp.array[wp.vec3f],
-    item_row: wp.array[wp.int32],
-    item_parent: wp.array[wp.int32],
-    node_base: wp.int32,
     nodes: wp.array[vec8f],
+    group_lower: wp.array[wp.vec3f],
+    group_upper: wp.array[wp.vec3f],
 ):
-    """The box of every item in its parent."""
+    """All boxes of the nodes of a level of top-level trees, from their items and from the levels below; of roots, the group's bounds."""
     job = first + wp.tid() * step
     if job >= count:
         return
-    slot = item_parent[job]
-    write_box(nodes, node_base + (slot >> 3), slot & 7, item_box(lower[item_row[job]], upper[item_row[job]]))
+    node = node_base + level_start + job
+    kids = children[node]
+    low_x, low_y, low_z = vec8f(HUGE), vec8f(HUGE), vec8f(HUGE)
+    high_x, high_y, high_z = vec8f(-HUGE), vec8f(-HUGE), vec8f(-HUGE)
+    for child in range(8):
+        kid = kids[child]
+        if kid != EMPTY:
+            box = empty_record()
+            if kid >= 0:
+                box = node_box(nodes, kid - shift)
+            else:
+                box = item_box(lower[-1 - kid], upper[-1 - kid])
+            low_x[child] = box[0]
+            low_y[child] = box[1]
+            low_z[child] = box[2]
+            high_x[child] = -box[3]
+            high_y[child] = -box[4]
+            high_z[child] = -box[5]
+    nodes[6 * node] = low_x
+    nodes[6 * node + 1] = low_y
+    nodes[6 * node + 2] = low_z
+    nodes[6 * node + 3] = high_x
+    nodes[6 * node + 4] = high_y
+    nodes[6 * node + 5] = high_z
+    slot = parent[level_start + job]
+    if slot < 0:
+        box = node_box(nodes, node)
+        group_lower[-1 - slot] = wp.vec3f(box[0], box[1], box[2])
+        group_upper[-1 - slot] = wp.vec3f(-box[3], -box[4], -box[5])
 
 
 @wp.kernel(enable_backward=False)

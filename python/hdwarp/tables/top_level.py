@@ -99,7 +99,7 @@ class TopLevelTree:
             return self._rebuild(live, rank, lower, upper)
         counts = TreeCounts(refitted=len(rows))
         if len(old) > _FEW:
-            bvh.refit_top_level(self._main, lower, upper, nodes=self._nodes.boxes.array)
+            bvh.refit_top_level(self._main, lower, upper, nodes=self._nodes.boxes.array, children=self._nodes.children.array)
         elif len(old):
             places = wp.array(self._main_item[old], dtype=wp.int32, device=self.device)
             bvh.refit_items(self._main, lower, upper, places, nodes=self._nodes.boxes.array)
@@ -110,7 +110,7 @@ class TopLevelTree:
             self._build_young(rank, lower, upper)
             counts.built += 1
         elif np.isin(young, rows).any():
-            bvh.refit_top_level(self._young, lower, upper, nodes=self._nodes.boxes.array)
+            bvh.refit_top_level(self._young, lower, upper, nodes=self._nodes.boxes.array, children=self._nodes.children.array)
         if self._young is not None:
             bvh.join_trees(self._first, [self._main, self._young], nodes=self._nodes.boxes.array)
         return counts
@@ -145,6 +145,6 @@ class TopLevelTree:
         """Write all boxes anew: device launches only, nothing allocated."""
         trees = [tree for tree in (self._main, self._young) if tree is not None]
         for tree in trees:
-            bvh.refit_top_level(tree, lower, upper, nodes=self._nodes.boxes.array)
+            bvh.refit_top_level(tree, lower, upper, nodes=self._nodes.boxes.array, children=self._nodes.children.array)
         if len(trees) == 2:
             bvh.join_trees(self._first, trees, nodes=self._nodes.boxes.array)

@@ -59,7 +59,7 @@ class WorldTrees:
     def refit(self, lower: wp.array, upper: wp.array) -> None:
         """Write all boxes anew: device launches only, nothing allocated."""
         if self._trees is not None:
-            bvh.refit_top_level(self._trees, lower, upper, nodes=self._nodes.boxes.array)
+            bvh.refit_top_level(self._trees, lower, upper, nodes=self._nodes.boxes.array, children=self._nodes.children.array)
 
 
 def spread(top: bvh.TopLevelBvh, first: np.ndarray, counts: np.ndarray, rows: WorldRows) -> bvh.TopLevelBvh:

@@ -246,6 +246,7 @@ class ViewTable:
         self.cameras_version = None if cameras is None else cameras.version
         self.device = device
         self.count = len(self.views)
+        self.camera_rows = np.array([view.camera for view in self.views], np.int64)
         self.width = self.views[0].image.width if self.views else 0
         self.height = self.views[0].image.height if self.views else 0
         specs = np.zeros(max(self.count, 1), dtype=ViewSpec.numpy_dtype())
@@ -264,7 +265,7 @@ class ViewTable:
             record += columns * len(above) * TILE_WIDTH * TILE_HEIGHT
         specs["hides"][: self.count] = hides
         if cameras is not None:
-            specs["from_global"][: self.count] = cameras.world[[view.camera for view in self.views]] < 0
+            specs["from_global"][: self.count] = cameras.world[self.camera_rows] < 0
         self.bands.append((tiles, self.count * self.height))
         self.tile_count, self.record_size = tiles, record
         self.specs = wp.array(specs, dtype=ViewSpec, device=device)
