@@ -211,6 +211,19 @@ def _pose(
     upper[row] = box.upper
 
 
+@wp.kernel(enable_backward=False)
+def _place_copies(first: wp.int32, step: wp.int32, count: wp.int32, first_row: wp.int32, instances: InstanceColumns):
+    """Copies that are not turned are in their world where their source is in its own."""
+    i = first + wp.tid() * step
+    if i >= count:
+        return
+    row = first_row + i
+    source = instances.source[row]
+    instances.object_from_world[row] = instances.object_from_world[source]
+    instances.world_from_object[row] = instances.world_from_object[source]
+    instances.translation[row] = instances.translation[source]
+
+
 _ALL = slice(None)
 _PLACED = {"object_from_world": wp.mat33f, "world_from_object": wp.mat33f, "translation": wp.vec3d, "world": wp.int32, "source": wp.int32}
 _SOURCES = {
@@ -234,12 +247,12 @@ class InstanceTable:
         self.device = device
         self.rows = WorldRows()
         # Unused rows draw nothing.
-        self._placed = {name: GrowingArray(dtype, device) for name, dtype in _PLACED.items()}
+        self._placed = {name: GrowingArray(dtype, device, fill=None) for name, dtype in _PLACED.items()}
         self._sources = {name: GrowingArray(dtype, device, fill=-1 if name == "kind" else 0) for name, dtype in _SOURCES.items()}
         self._subset_material = GrowingArray(wp.int32, device)
         self._object_lower = GrowingArray(wp.vec3f, device)
         self._object_upper = GrowingArray(wp.vec3f, device)
-        self._lower, self._upper = GrowingArray(wp.vec3f, device), GrowingArray(wp.vec3f, device)
+        self._lower, self._upper = GrowingArray(wp.vec3f, device, fill=None), GrowingArray(wp.vec3f, device, fill=None)
         self._all_rows = wp.zeros(0, dtype=wp.int32, device=device)
         self._is_posed = np.zeros(0, bool)  # by row of the index: bodies carry it
         self.posed: PosedColumns | None = None  # rows that bodies carry, and their place in the frame of their body; None: there are none
@@ -337,14 +350,24 @@ class InstanceTable:
             inverse[:] = np.linalg.inv(linear[0])
         else:
             inverse[live] = np.linalg.inv(linear[live])
-        if self.rows.has_copies:
-            sources = len(rows)
-            rows, which, linear, translation = self.spread(host, meshes, worlds, rows, linear, translation)
-            inverse = inverse[which]
-            if worlds.is_turned:
-                inverse[sources:] = np.linalg.inv(linear[sources:])
-        for name, items in (("object_from_world", inverse), ("world_from_object", linear), ("translation", translation)):
+        values = {"object_from_world": inverse, "world_from_object": linear, "translation": translation}
+        for name, items in values.items():
             self._placed[name].write_rows(rows, items)
+        if not self.rows.has_copies:
+            return
+        if not worlds.is_turned:
+            count = self.rows.size - self.rows.capacity
+            launch(_place_copies, count, [self.rows.capacity, self.columns()], device=self.device, grain=4096)
+            return
+        device, _, linear, translation = self.spread(host, meshes, worlds, rows, linear, translation)
+        copies = slice(len(rows), None)
+        values = {
+            "object_from_world": np.linalg.inv(linear[copies]),
+            "world_from_object": linear[copies],
+            "translation": translation[copies],
+        }
+        for name, items in values.items():
+            self._placed[name].write_rows(device[copies], items)
 
     def spread(
         self,

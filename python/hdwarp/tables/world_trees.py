@@ -6,9 +6,13 @@ import numpy as np
 import warp as wp
 
 from hdwarp.delegate.worlds import Worlds
+from hdwarp.launch import launch
 from hdwarp.tables import bvh
+from hdwarp.tables.structs import vec8i
 from hdwarp.tables.top_level import TopNodes, TreeCounts
 from hdwarp.tables.worlds import WorldRows
+
+NO_CHILD = wp.constant(bvh.EMPTY_CHILD)
 
 
 class WorldTrees:
@@ -19,6 +23,7 @@ class WorldTrees:
         self._nodes = nodes
         self._rows = np.zeros(0, np.int64)
         self._trees: bvh.TopLevelBvh | None = None
+        self._items = 0  # instances in them
         self.root = np.zeros(0, np.int32)  # by world, -1 none
 
     @property
@@ -28,7 +33,7 @@ class WorldTrees:
 
     def device_arrays(self) -> list[wp.array]:
         """All that is held on the device but for the nodes."""
-        return [] if self._trees is None else [self._trees.parent, self._trees.item_row, self._trees.item_parent]
+        return [] if self._trees is None else [self._trees.parent]
 
     def update(
         self, worlds: Worlds, rows: WorldRows, world: np.ndarray, live: np.ndarray, rank: np.ndarray, lower: wp.array, upper: wp.array
@@ -38,7 +43,7 @@ class WorldTrees:
         members = np.flatnonzero(live & (world >= 0))
         if self._trees is not None and np.array_equal(members, self._rows):
             self.refit(lower, upper)
-            return TreeCounts(refitted=len(self._trees.item_row))
+            return TreeCounts(refitted=self._items)
         self._rows = members
         self.root = np.full(worlds.count, -1, np.int32)
         self._trees = None
@@ -51,6 +56,7 @@ class WorldTrees:
         start = np.concatenate([[0], np.cumsum(np.bincount(group, minlength=len(first)))])
         top = bvh.build_top_level(lower, upper, start, members[order].astype(np.int32), device=self.device)
         self._trees = spread(top, first, counts, rows)
+        self._items = int(counts[group].sum())
         self.root = self._trees.root
         self._nodes.write(0, self._trees)
         self.refit(lower, upper)
@@ -65,7 +71,7 @@ class WorldTrees:
 def spread(top: bvh.TopLevelBvh, first: np.ndarray, counts: np.ndarray, rows: WorldRows) -> bvh.TopLevelBvh:
     """Trees of groups of worlds -> one tree a world, the trees of a group being alike; their boxes are still to be written.
     ``first``, ``counts``: (groups,) first world and number of worlds of each."""
-    parent, children = top.parent.numpy(), top.children.numpy().reshape(-1, 8)
+    parent = top.parent.numpy()
     level_count, group_count = len(top.level_start) - 1, len(first)
     level = np.repeat(np.arange(level_count), np.diff(top.level_start))
     group = np.where(parent < 0, -1 - parent, 0)
@@ -82,38 +88,71 @@ def spread(top: bvh.TopLevelBvh, first: np.ndarray, counts: np.ndarray, rows: Wo
         k, g = level[node], group[node]
         return new[k, g] + copy * held[k, g] + node - old[k, g]
 
+    device = top.parent.device
     node, copy = _copies(np.arange(len(parent)), counts[group])
-    at = number(node, copy)
-    spread_parent, spread_children = np.empty(len(node), np.int32), np.empty((len(node), 8), np.int32)
-    above = parent[node]
-    spread_parent[at] = np.where(above < 0, -1 - (first[group[node]] + copy), 8 * number(np.maximum(above, 0) // 8, copy) + above % 8)
-    child = children[node]
-    is_node, is_item = child >= 0, (child < 0) & (child != bvh.EMPTY_CHILD)
-    values = np.full(child.shape, bvh.EMPTY_CHILD, np.int64)
-    wide_copy, wide_group = np.broadcast_to(copy[:, None], child.shape), np.broadcast_to(group[node][:, None], child.shape)
-    values[is_node] = number(child[is_node], wide_copy[is_node])
-    values[is_item] = -1 - rows.copy(-1 - child[is_item].astype(np.int64), wide_group[is_item], wide_copy[is_item])
-    spread_children[at] = values
-    item_row, item_parent = top.item_row.numpy(), top.item_parent.numpy()
-    item_group = group[item_parent // 8]
-    item, item_copy = _copies(np.arange(len(item_row)), counts[item_group])
-    order = np.argsort(first[item_group[item]] + item_copy, kind="stable")  # world by world, as they are in memory
-    item, item_copy = item[order], item_copy[order]
+    size = len(node)
+    spread_parent, spread_children = wp.empty(size, dtype=wp.int32, device=device), wp.empty(size, dtype=vec8i, device=device)
+    at, step = new[level, group] + np.arange(len(parent)) - old[level, group], held[level, group]
+    row_at, row_step = rows.copies_at()
+    arrays = (node, copy, at, step, first[group], row_at, row_step)
+    inputs = [top.parent, top.children, *(wp.array(array, dtype=wp.int32, device=device) for array in arrays)]
+    launch(_spread_nodes, size, inputs, [spread_parent, spread_children], device=device, grain=1024)
     root = np.full(int(counts.sum()), -1, np.int32)
     roots, root_copy = _copies(np.flatnonzero(parent < 0), counts[group[parent < 0]])
     root[first[group[roots]] + root_copy] = number(roots, root_copy)
-    device = top.parent.device
+    no_items = wp.zeros(0, dtype=wp.int32, device=device)
     return bvh.TopLevelBvh(
-        nodes=bvh.empty_nodes(len(node), device),
-        children=wp.array(spread_children, dtype=bvh.vec8i, device=device),
+        nodes=bvh.empty_nodes(size, device),
+        children=spread_children,
         root=root,
         level_start=[0, *np.cumsum(sizes.sum(axis=1)).tolist()],
-        parent=wp.array(spread_parent, dtype=wp.int32, device=device),
-        item_row=wp.array(rows.copy(item_row[item], item_group[item], item_copy).astype(np.int32), dtype=wp.int32, device=device),
-        item_parent=wp.array(8 * number(item_parent[item] // 8, item_copy) + item_parent[item] % 8, dtype=wp.int32, device=device),
+        parent=spread_parent,
+        item_row=no_items,
+        item_parent=no_items,
         group_lower=wp.zeros(len(root), dtype=wp.vec3f, device=device),
         group_upper=wp.zeros(len(root), dtype=wp.vec3f, device=device),
     )
+
+
+@wp.kernel(enable_backward=False)
+def _spread_nodes(
+    first: wp.int32,
+    step: wp.int32,
+    count: wp.int32,
+    parent: wp.array[wp.int32],
+    children: wp.array[vec8i],
+    node: wp.array[wp.int32],
+    copy: wp.array[wp.int32],
+    node_at: wp.array[wp.int32],
+    node_step: wp.array[wp.int32],
+    world: wp.array[wp.int32],
+    row_at: wp.array[wp.int32],
+    row_step: wp.array[wp.int32],
+    out_parent: wp.array[wp.int32],
+    out_children: wp.array[vec8i],
+):
+    """Job i: copy ``copy[i]`` of ``node[i]``. By node: its number in copy 0 (``node_at``), how far copies are apart, the first world of its
+    group; by row of the index: the same of rows, but for copy 0, which is the row itself."""
+    i = first + wp.tid() * step
+    if i >= count:
+        return
+    of, c = node[i], copy[i]
+    number = node_at[of] + c * node_step[of]
+    above = parent[of]
+    if above < 0:
+        out_parent[number] = -1 - (world[of] + c)
+    else:
+        up = above >> 3
+        out_parent[number] = 8 * (node_at[up] + c * node_step[up]) + (above & 7)
+    kids = children[of]
+    for k in range(8):
+        kid = kids[k]
+        if kid >= 0:
+            kids[k] = node_at[kid] + c * node_step[kid]
+        elif kid != NO_CHILD and c > 0:
+            row = -1 - kid
+            kids[k] = -1 - (row_at[row] + c * row_step[row])
+    out_children[number] = kids
 
 
 def _copies(items: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

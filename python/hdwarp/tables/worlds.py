@@ -140,13 +140,13 @@ class WorldRows:
             world.append(np.repeat(self._firsts[i] + 1 + copies, len(place)))
         return np.concatenate(device), np.concatenate(which), np.concatenate(world) if world else np.zeros(0, np.int64)
 
-    def copy(self, rows: np.ndarray, group: np.ndarray, copy: np.ndarray) -> np.ndarray:
-        """Device rows of copy number ``copy`` (n,) of ``rows`` (n,), which are in ``group`` (n,); copy 0 is the row itself."""
-        out = np.array(rows, np.int64)
+    def copies_at(self) -> tuple[np.ndarray, np.ndarray]:
+        """By row of the index: copy c > 0 of it is the device row ``at`` + c ``step``."""
+        at, step = np.zeros(self.capacity, np.int64), np.zeros(self.capacity, np.int64)
         for i, members in self.members.items():
-            these = np.flatnonzero((group == i) & (copy > 0))
-            out[these] = self.block[i] + len(members) * (copy[these] - 1) + self._member[rows[these]]
-        return out
+            step[members] = len(members)
+            at[members] = self.block[i] - len(members) + self._member[members]
+        return at, step
 
     def copies(self) -> tuple[np.ndarray, np.ndarray]:
         """(row in the index, world) of every row behind those of the index."""
