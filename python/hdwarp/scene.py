@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import warp as wp
 
+from hdwarp.author.worlds import author_worlds
 from hdwarp.delegate.render_delegate import RenderDelegate
 from hdwarp.delegate.worlds import Worlds
 from hdwarp.errors import ArgumentError, Diagnostic, Diagnostics, Error, NotSupported, raise_errors
 from hdwarp.garbage import no_collecting
 from hdwarp.launch import find_device
-from hdwarp.stage.changes import ChangeListener
+from hdwarp.stage.attributes import AttributeSource
+from hdwarp.stage.changes import ChangeListener, StageEdits
 from hdwarp.stage.columns import Camera, StageChanges, StageColumns
 from hdwarp.stage.open import open_stage, resolve_time
 from hdwarp.stage.reader import StageReader
 from hdwarp.stage.spec import PURPOSES
 from hdwarp.stage.worlds import resolve_worlds, root_poses, spread_cameras
 from hdwarp.state import State
+from hdwarp.tables.attributes import AttributeColumns, Found, PrimRows
 from hdwarp.tables.frames import FrameTable
 
 if TYPE_CHECKING:
@@ -73,6 +76,7 @@ class Pending:
     facts: StageFacts
     told: tuple[Diagnostic, ...] | None
     root_poses: np.ndarray | None = None  # (groups of worlds, 4, 4): see `Worlds.poses`
+    attributes: dict[tuple[str, str], Found | None] = field(default_factory=dict)  # by table and name: of the columns there were
 
 
 class Scene:
@@ -109,6 +113,8 @@ class Scene:
         code = resolve_time(self.stage, time)
         self._worlds = Worlds(() if worlds is None else resolve_worlds(worlds, self.stage, code))
         self._spread: dict[str, Camera] = {}  # cameras that are authored in one world and there in others
+        self._attributes = AttributeSource(self.stage)
+        self._told: tuple[Diagnostic, ...] = ()  # of what was read, but for attributes
         self._make_delegate()
         self._reader: StageReader | None = StageReader(
             self.stage,
@@ -151,13 +157,23 @@ class Scene:
     def lights(self) -> FrameTable:
         self.check_open()
         lights = [self._reader.lights[path] for path in sorted(self._reader.lights)]
-        return FrameTable([(light.path, light.world_from_light, light.body) for light in lights], self.tables)
+        return FrameTable([(light.path, light.world_from_light, light.body) for light in lights], self.tables, self._light_attribute)
 
     @property
     def sites(self) -> FrameTable:
         self.check_open()
         sites = sorted(self.index.sites.values(), key=lambda site: site.path)
-        return FrameTable([(site.path, site.world_from_site, site.body) for site in sites], self.tables)
+        return FrameTable([(site.path, site.world_from_site, site.body) for site in sites], self.tables, self._site_attribute)
+
+    def _light_attribute(self, name: str) -> wp.array:
+        return self._frame_attributes["lights"].get(name, lambda: self._frame_rows("lights"))
+
+    def _site_attribute(self, name: str) -> wp.array:
+        return self._frame_attributes["sites"].get(name, lambda: self._frame_rows("sites"))
+
+    def _frame_rows(self, kind: str) -> PrimRows:
+        paths = sorted(self._reader.lights if kind == "lights" else self.index.site_rows)
+        return PrimRows(paths, paths, *self.index.worlds.spread(paths))
 
     @property
     def reader(self) -> StageReader:
@@ -222,19 +238,62 @@ class Scene:
             reader.forget()
         code = self.time_code if time is None and self.time_code is not None else resolve_time(self.stage, time)
         try:
-            changes, visited = reader.update(self._listener.take(), code)
+            edits, is_anew = self._listener.take(), reader.time is None or reader.time != code
+            changes, visited = reader.update(edits, code)
             facts = StageFacts(reader.metres_per_unit, reader.up_axis, self.stage.GetTimeCodesPerSecond(), tuple(reader.light_paths))
             poses = None
             if changes is not None and self._worlds.groups:
                 poses = root_poses(self.stage, [group.root for group in self._worlds.groups], code)
                 self._spread_cameras(changes, poses)
             told = (*self._opening, *reader.diagnostics()) if changes is not None else None
-            self._pending = Pending(changes, visited, code, reader.time_code, facts, told, poses)
+            attributes = self._read_attributes(changes, edits, code, is_anew)
+            self._pending = Pending(changes, visited, code, reader.time_code, facts, told, poses, attributes)
             return self._pending
         except BaseException:  # an interrupt as well: nobody has what it read
             self._pending = None
             reader.forget()
             raise
+
+    def _attribute_columns(self) -> dict[str, AttributeColumns]:
+        """Columns that somebody has asked for and that are to be read, by table; what cameras have, their records say."""
+        tables = {"bodies": self.tables.bodies.attributes, "instances": self.tables.instances.attributes, **self._frame_attributes}
+        return {kind: columns for kind, columns in tables.items() if columns}
+
+    def _read_attributes(
+        self, changes: StageChanges | None, edits: StageEdits, code: Usd.TimeCode, is_anew: bool
+    ) -> dict[tuple[str, str], Found | None]:
+        """What is new of user attributes: where time or an edit may have changed them, and of prims that have come.
+        ``is_anew``: the time is another, or nothing was known."""
+        reader, found = self._reader, {}
+        for kind, columns in self._attribute_columns().items():
+            if changes is None and not edits and not is_anew:
+                found |= {(kind, name): None for name in columns.names}
+                continue
+            paths = [key[0] for key in reader.gprims] if kind == "instances" else list(getattr(reader, kind))
+            new = columns.read_again(paths, code, lambda name: None if is_anew else self._attributes.edited(edits, name))
+            found |= {(kind, name): item for name, item in new.items()}
+        return found
+
+    def _apply_attributes(self, pending: Pending) -> bool:
+        """Bring what was read of user attributes to the rows, which are those of now; whether there was anything."""
+        self._attributes.time, is_new = pending.time_code, False
+        for kind, columns in self._attribute_columns().items():
+            if kind in self._frame_attributes and pending.changes is not None:
+                columns.follow(self._frame_rows(kind))
+            for name in columns.names:
+                # One that somebody asked for after `read` has the values of the time before: that one is read here.
+                item = pending.attributes[kind, name] if (kind, name) in pending.attributes else columns.read_all(name, pending.time_code)
+                if item is not None:
+                    columns.write(name, item)
+                    is_new = True
+        return is_new
+
+    def _tell(self) -> None:
+        """Make `diagnostics` those of now."""
+        self.diagnostics.clear()
+        self.diagnostics.extend(self._told)
+        for columns in (self.tables.cameras.attributes, *self._attribute_columns().values()):
+            self.diagnostics.extend(columns.diagnostics())
 
     def _spread_cameras(self, changes: StageChanges, poses: np.ndarray) -> None:
         """Add the cameras that are authored in one world and are in others as well to ``changes``."""
@@ -270,13 +329,14 @@ class Scene:
                 self.index.worlds.poses = pending.root_poses
             found = self.index.apply(changes)
             counts = SyncCounts(prims_read=pending.prims_read, **asdict(found), **asdict(self.delegate.commit_resources(self.index)))
-            self.diagnostics.clear()
-            self.diagnostics.extend(pending.told)
+            self._told = pending.told
         else:
             self.delegate.commit_resources(self.index)  # nothing to do, unless the frame before differed: now nothing does
         if advance:
             self.previous_time_code = self.time_code
         self.time, self.time_code, self._facts = pending.time, pending.time_code, pending.facts
+        if self._apply_attributes(pending) or changes is not None:
+            self._tell()
         return counts
 
     def read_collisions(self) -> None:
@@ -328,6 +388,7 @@ class Scene:
     def close(self) -> None:
         """Let go of the stage and all device memory. Closing twice is harmless."""
         self._listener.stop()
+        self._attributes.close()
         self.stage = self._reader = None
         self._make_delegate()
 
@@ -335,6 +396,10 @@ class Scene:
         """``delegate``: all renders of the scene go through it; its ``index`` and device ``tables``, empty so far."""
         self.delegate = RenderDelegate(self.device)
         self.index, self.tables = self.delegate.create_render_index(self._worlds), self.delegate.tables
+        self.tables.worlds.author_copies = author_worlds
+        self._frame_attributes = {"sites": AttributeColumns(self.device), "lights": AttributeColumns(self.device)}
+        for columns in (*self._frame_attributes.values(), *(table.attributes for table in (self.cameras, self.bodies, self.instances))):
+            columns.source = self._attributes
 
     def __enter__(self) -> Scene:
         return self

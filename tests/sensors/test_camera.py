@@ -212,8 +212,6 @@ def test_wrong_arrays_are_named(scene, device):
         {"sites": "*"},
         {"ray_function": object()},
         {"ray_mode": hdwarp.RayMode.PRECOMPUTED},
-        {"geometry": "collision"},
-        {"exclude": "*"},
         {"cameras": None},
     ],
 )

@@ -7,7 +7,8 @@ import pytest
 from pxr import Sdf
 
 from hdwarp.errors import ArgumentError
-from hdwarp.stage.attributes import read_attribute, read_column, spellings
+from hdwarp.stage.attributes import read_attribute, read_column
+from hdwarp.stage.number_columns import spellings
 
 TEXT = """def Xform "hot" (prepend apiSchemas = ["PhysicsRigidBodyAPI"]) {
     custom float thermal:surface_temperature = 300

@@ -76,3 +76,12 @@ class Worlds:
         if group < 0:
             return range(self.of_rest, self.of_rest + 1)
         return range(self.groups[group].first, self.groups[group].first + self.groups[group].count)
+
+    def spread(self, paths: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        """(number of the path, world) of a row for each prim in each of its worlds: world-major, globals first, in a world in the order of
+        ``paths``."""
+        spans = [self.worlds_of(path) for path in paths]
+        of = np.repeat(np.arange(len(paths)), [len(span) for span in spans])
+        world = np.concatenate([np.arange(span.start, span.stop) for span in spans]) if spans else np.zeros(0, np.int64)
+        order = np.argsort(world, kind="stable")
+        return of[order], world[order]

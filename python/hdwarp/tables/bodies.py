@@ -1,10 +1,12 @@
-"""tables.bodies: rigid bodies, a row each in every world: labels, and where the stage has them. `scene.bodies`. Host code only."""
+"""tables.bodies: rigid bodies, a row each in every world: labels, and where the stage has them. `scene.bodies`."""
 
 from __future__ import annotations
 
 import numpy as np
+import warp as wp
 
 from hdwarp.delegate.render_index import RenderIndex
+from hdwarp.tables.attributes import AttributeColumns, PrimRows
 from hdwarp.tables.quaternions import quaternions_from_matrices
 from hdwarp.tables.worlds import WorldTable
 
@@ -16,7 +18,9 @@ class BodyTable:
     first; ``pose`` (rows, 7) float32: position [m] and quaternion (x, y, z, w) where the stage has them, in the frame of their world.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, device: wp.Device | None = None) -> None:
+        """``device``: of the columns of attributes; all else is on the host."""
+        self.attributes = AttributeColumns(device)
         self.world = np.zeros(0, np.int32)
         self.world_start = np.zeros(3, np.int32)
         self.pose = np.zeros((0, 7), np.float32)
@@ -39,6 +43,17 @@ class BodyTable:
             worlds, paths = self._index.worlds, self._index.body_paths
             self._label = worlds.labels(paths, self.body_id, self.world)
         return self._label
+
+    def attribute(self, name: str) -> wp.array:
+        """A user attribute (authored on the bodies' prims) as a device column, a row a body and world, NaN where a body has none: float32,
+        or vec2f to vec4f. Kernels may write it: see `AttributeColumns` for how long that stays.
+
+        Raises ArgumentError when no body has it, or it is no number.
+        """
+        return self.attributes.get(name, self._prim_rows)
+
+    def _prim_rows(self) -> PrimRows:
+        return PrimRows(self._paths, self._paths, self.body_id, self.world)
 
     def row(self, path: str, world: int) -> int:
         """Row of the body at ``path`` of the render index in ``world``, -1 where that is none of its worlds."""
@@ -79,6 +94,8 @@ class BodyTable:
             self.version += 1
         self._paths = list(paths)
         self._label = None
+        if self.attributes:
+            self.attributes.follow(self._prim_rows())
         self._place(index, worlds)
 
     def _place(self, index: RenderIndex, worlds: WorldTable) -> None:

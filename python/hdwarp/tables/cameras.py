@@ -12,6 +12,8 @@ import warp as wp
 from hdwarp.delegate.worlds import Worlds
 from hdwarp.errors import ArgumentError, NotSupported
 from hdwarp.stage.columns import MAX_CLIPPING_PLANES, Camera
+from hdwarp.stage.number_columns import USABLE, Number, as_number, refilled, spellings, stacked
+from hdwarp.tables.attributes import AttributeColumns, Found, PrimRows
 from hdwarp.tables.bodies import BodyTable
 from hdwarp.tables.quaternions import quaternions_from_matrices
 from hdwarp.tables.storage import GrowingArray
@@ -60,6 +62,7 @@ class CameraTable:
         self._label: list[str] | None = []
         self._arrays = camera_arrays(device)
         self._written: dict[str, np.ndarray] = {}  # what we wrote last, by column
+        self.attributes = AttributeColumns(device)
 
     def __len__(self) -> int:
         return len(self.record)
@@ -94,24 +97,40 @@ class CameraTable:
         """Where the columns lie: other addresses, other structs."""
         return [growing.array.ptr for growing in self._arrays.values()]
 
-    def attribute(self, name: str) -> np.ndarray:
-        """One user attribute (authored on the camera prims) as a float64 column, NaN where a camera has none.
+    def attribute(self, name: str) -> wp.array:
+        """A user attribute (authored on the camera prims) as a device column, a row a camera and world, NaN where a camera has none:
+        float32, or vec2f to vec4f. Kernels may write it: see `AttributeColumns` for how long that stays.
 
         Raises ArgumentError when no camera has it, or it is no number.
         """
-        values = [camera.attributes.get(name) for camera in self.records]
+        return self.attributes.get(name, self._prim_rows, self._first_values)
+
+    def _prim_rows(self) -> PrimRows:
+        paths = [camera.path for camera in self.cameras]
+        return PrimRows(paths, paths, self.record, self.world)
+
+    def _first_values(self, paths: Sequence[str], name: str) -> np.ndarray:
+        values = self._values(name)
         if all(value is None for value in values):
-            known = sorted({key for camera in self.records for key in camera.attributes})
+            known = sorted({key for camera in self.cameras for key in camera.attributes})
             raise ArgumentError(f"no camera has an attribute {name!r}; authored: {', '.join(known) or 'none'}")
-        for camera, value in zip(self.records, values, strict=True):
-            if value is not None and not np.issubdtype(np.asarray(value).dtype, np.number) and not isinstance(value, bool):
-                raise ArgumentError(f"<{camera.path}>: attribute {name!r} is {value!r}; only numbers make a column")
-        width = max(np.size(value) for value in values if value is not None)
-        column = np.full((len(values), width), np.nan)
-        for row, value in enumerate(values):
-            if value is not None:
-                column[row, : np.size(value)] = np.asarray(value, np.float64).ravel()
-        return column[:, 0] if width == 1 else column
+        for value in values:
+            if isinstance(value, ArgumentError):
+                raise value
+        return stacked(paths, values, name)
+
+    def _values(self, name: str) -> list[Number | ArgumentError | None]:
+        """What the records say of an attribute; an error for what is no number."""
+        if not isinstance(name, str):
+            raise ArgumentError(f"{name!r} is no attribute's name; give one like 'thermal:lens_k1'")
+        values: list[Number | ArgumentError | None] = []
+        for camera in self.cameras:
+            given = next((camera.attributes[key] for key in spellings(name) if camera.attributes.get(key) is not None), None)
+            value = None if given is None else as_number(given)
+            if given is not None and value is None:
+                value = ArgumentError(f"<{camera.path}>: attribute {name!r} is {given!r}; {USABLE}")
+            values.append(value)
+        return values
 
     def select(self, pattern: str | re.Pattern | int | Sequence | None) -> list[int]:
         """Camera rows for an fnmatch pattern over the whole label ('*' crosses '/'), a compiled expression, an index, or a list of these.
@@ -148,11 +167,11 @@ class CameraTable:
         """Make the rows those of the adapter's records, and of their copies.
 
         What a kernel has written stays, but for the columns of a camera whose records now say something else; where cameras came or went,
-        rows move, and all are written anew.
+        rows move, and all are written anew, but for user attributes: those of cameras that stay keep what was written.
         """
         cameras, names, before = sorted(cameras, key=lambda camera: camera.path), worlds.names, self.cameras
-        record, world = _rows_of(cameras, names)
         paths = [camera.path for camera in cameras]
+        record, world = names.spread(paths)
         same_rows = paths == [camera.path for camera in before] and np.array_equal(world, self.world)
         self.cameras = cameras
         if not same_rows:
@@ -165,6 +184,7 @@ class CameraTable:
         self.record, self.world = record, world.astype(np.int32)
         self._names, self._label = names, None
         self.world_start = np.concatenate([[0], np.cumsum(np.bincount(world + 1, minlength=worlds.count + 1))]).astype(np.int32)
+        self._sync_attributes()
         if not cameras:
             return
         columns = {name: items[record] for name, items in lens_columns(cameras).items()}
@@ -185,6 +205,16 @@ class CameraTable:
                 changed[rows // (len(items) // len(record))] = True  # a camera has several clipping planes
             self._written[name] = items
         self.row_versions = stamped(self.row_versions, changed)
+
+    def _sync_attributes(self) -> None:
+        """Records hold all attributes: what is new of them need not be read."""
+        if not self.attributes:
+            return
+        rows = self._prim_rows()
+        self.attributes.follow(rows)
+        for name in self.attributes.names:
+            values = refilled(rows.paths, self._values(name), name, self.attributes.width(name))
+            self.attributes.write(name, Found(rows.paths, *values))
 
     def _hold_planes(self, width: int) -> None:
         """Make room for ``width`` clipping planes a row."""
@@ -209,15 +239,6 @@ def stamped(versions: np.ndarray, changed: np.ndarray) -> np.ndarray:
     kept[: len(versions)] = versions[: len(changed)]
     kept[changed] = stamp
     return kept
-
-
-def _rows_of(cameras: Sequence[Camera], names: Worlds) -> tuple[np.ndarray, np.ndarray]:
-    """(record, world) of each row: world-major, globals first, in a world in the order of the records."""
-    spans = [names.worlds_of(camera.path) for camera in cameras]
-    record = np.repeat(np.arange(len(cameras)), [len(span) for span in spans])
-    world = np.concatenate([np.arange(span.start, span.stop) for span in spans]) if spans else np.zeros(0, np.int64)
-    order = np.argsort(world, kind="stable")
-    return record[order], world[order]
 
 
 def camera_arrays(device: wp.Device) -> dict[str, GrowingArray]:

@@ -1,10 +1,11 @@
-"""tables.frames: named frames, a row each in every world: sites and lights. Host code only."""
+"""tables.frames: named frames, a row each in every world: sites and lights."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
+import warp as wp
 
 from hdwarp.tables.quaternions import quaternions_from_matrices
 from hdwarp.tables.scene_tables import SceneTables
@@ -17,14 +18,14 @@ class FrameTable:
     (rows, 7) float64: position [m] and quaternion (x, y, z, w) in the frame of the body, or of the world where no body carries it.
     """
 
-    def __init__(self, frames: Sequence[tuple[str, np.ndarray, str]], tables: SceneTables) -> None:
-        """``frames``: (path, (4, 4) float64 rigid pose on the stage [m], path of the body or ""), in path order."""
+    def __init__(
+        self, frames: Sequence[tuple[str, np.ndarray, str]], tables: SceneTables, attribute: Callable[[str], wp.array] | None = None
+    ) -> None:
+        """``frames``: (path, (4, 4) float64 rigid pose on the stage [m], path of the body or ""), in path order. ``attribute``: gives the
+        columns of attributes."""
+        self._attribute = attribute
         worlds, bodies = tables.worlds, tables.bodies
-        spans = [worlds.names.worlds_of(path) for path, _, _ in frames]
-        of = np.repeat(np.arange(len(frames)), [len(span) for span in spans])
-        world = np.concatenate([np.arange(span.start, span.stop) for span in spans]) if spans else np.zeros(0, np.int64)
-        order = np.argsort(world, kind="stable")
-        of, world = of[order], world[order]
+        of, world = worlds.names.spread([path for path, _, _ in frames])
         self.world = world.astype(np.int32)
         self.label = worlds.names.labels([path for path, _, _ in frames], of, world)
         self.body = np.full(len(of), -1, np.int32)
@@ -33,13 +34,22 @@ class FrameTable:
         self.transform = np.zeros((len(of), 7))
         if not frames:
             return
+        first = np.array([worlds.names.world_of(path) for path, _, _ in frames])
         poses = np.stack([pose for _, pose, _ in frames])
-        poses[:, :3, 3] -= worlds.pivot[np.array([span.start for span in spans]) + 1]
+        poses[:, :3, 3] -= worlds.pivot[first + 1]
         placed = worlds.turned(poses[of], world)
         carried = np.flatnonzero(self.body >= 0)
-        first = worlds.turned(poses, np.array([span.start for span in spans]))[of[carried]]
-        placed[carried] = bodies.from_world[bodies.body_id[self.body[carried]]] @ first
+        of_first = worlds.turned(poses, first)[of[carried]]
+        placed[carried] = bodies.from_world[bodies.body_id[self.body[carried]]] @ of_first
         self.transform = np.concatenate([placed[:, :3, 3], quaternions_from_matrices(placed[:, :3, :3])], axis=1)
 
     def __len__(self) -> int:
         return len(self.label)
+
+    def attribute(self, name: str) -> wp.array:
+        """A user attribute (authored on these prims) as a device column, a row a prim and world, NaN where one has none: float32, or
+        vec2f to vec4f. Kernels may write it: see `AttributeColumns` for how long that stays. Rows are those of the scene as it is now.
+
+        Raises ArgumentError when none of them has it, or it is no number.
+        """
+        return self._attribute(name)

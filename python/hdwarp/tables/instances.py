@@ -8,6 +8,7 @@ import warp as wp
 from hdwarp.delegate.render_index import RenderIndex
 from hdwarp.delegate.rows import HostColumns
 from hdwarp.launch import launch
+from hdwarp.tables.attributes import AttributeColumns, PrimRows
 from hdwarp.tables.bodies import BodyTable
 from hdwarp.tables.meshes import MeshTable
 from hdwarp.tables.storage import GrowingArray
@@ -255,6 +256,8 @@ class InstanceTable:
         self._lower, self._upper = GrowingArray(wp.vec3f, device, fill=None), GrowingArray(wp.vec3f, device, fill=None)
         self._all_rows = wp.zeros(0, dtype=wp.int32, device=device)
         self._is_posed = np.zeros(0, bool)  # by row of the index: bodies carry it
+        self.attributes = AttributeColumns(device)
+        self._index: RenderIndex | None = None
         self.posed: PosedColumns | None = None  # rows that bodies carry, and their place in the frame of their body; None: there are none
 
     @property
@@ -271,6 +274,31 @@ class InstanceTable:
         if flags is not None:
             columns.flags = flags
         return columns
+
+    def attribute(self, name: str) -> wp.array:
+        """A user attribute (authored on what is drawn) as a device column, a row an instance and world: the plane `instanceRow` has the row
+        a pixel sees. NaN where a prim has none, and in rows that no prim has; float32, or vec2f to vec4f. Kernels may write it: see
+        `AttributeColumns` for how long that stays; of a point instancer's instances each keeps its own by its place among them.
+
+        Raises ArgumentError when nothing drawn has it, or it is no number.
+        """
+        return self.attributes.get(name, self._prim_rows)
+
+    def _prim_rows(self) -> PrimRows:
+        if self._index is None:
+            return PrimRows([], [], np.zeros(0, np.int64), np.zeros(0, np.int64))
+        index = self._index
+        source, world = self.rows.copies()
+        source = np.concatenate([np.arange(self.rows.capacity), source])
+        world = np.concatenate([index.instances["world"][: self.rows.capacity], world])
+        prim = np.where(index.instances["kind"] >= 0, index.instances["prim_id"], -1)[source]
+        start = np.array([index.gprim_rows[key] for key in index.gprim_order] + [0], np.int64)  # the last for rows of no prim
+        return PrimRows(index.prim_paths, list(index.gprim_order), prim, world, source - start[prim])
+
+    def sync_attributes(self) -> None:
+        """Follow which prims the rows are of."""
+        if self.attributes:
+            self.attributes.follow(self._prim_rows())
 
     @property
     def bounds(self) -> tuple[wp.array, wp.array]:
@@ -300,6 +328,7 @@ class InstanceTable:
 
     def sync_rows(self, index: RenderIndex) -> bool:
         """Follow which rows there are; whether rows of copies are others now: then all of their prototypes are to be synced."""
+        self._index = index
         host, rows = index.instances, self.rows
         capacity = rows.capacity
         changed = rows.sync(index.worlds, host)

@@ -56,7 +56,7 @@ class SceneTables:
         self.instances = InstanceTable(self.device)
         self.materials = MaterialTable(self.device)
         self.cameras = CameraTable(self.device)
-        self.bodies, self.worlds = BodyTable(), WorldTable()
+        self.bodies, self.worlds = BodyTable(self.device), WorldTable()
         self.version = self.layout_version = 0
         self.picture_version = self.material_ids_version = self.previous_version = self.unposed_version = 0
         self.is_posed = False  # `pose` has moved bodies since the last upload
@@ -143,6 +143,8 @@ class SceneTables:
         self.materials.sync(index.materials, index.material_id, tracker.dirty_rows("materials"))
         if bodies_dirty or len(tracker.dirty_rows("cameras")):
             self.cameras.sync(list(index.cameras.values()), self.worlds, self.bodies)
+        if len(tracker.dirty_rows("instances", DirtyBits.VISIBILITY)):
+            self.instances.sync_attributes()
         self._count_kinds(index, dirty)
         tree_counts = self._sync_trees(index, rows)
         self._drop_primvars(tracker)

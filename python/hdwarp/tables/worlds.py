@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from hdwarp.delegate.rows import HostColumns
 from hdwarp.delegate.worlds import Worlds
+from hdwarp.errors import Error
+from hdwarp.stage.columns import WorldGroup
 
 
 class WorldTable:
@@ -23,6 +27,7 @@ class WorldTable:
         self.is_turned = False
         self.pivot = np.zeros((2, 3))  # by world + 1: the place on the stage that is the origin of the world of a row of the index
         self.names = Worlds()
+        self.author_copies: Callable[[object, list[WorldGroup]], None] | None = None  # of a scene: tables know no USD
 
     def __len__(self) -> int:
         return self.count
@@ -33,10 +38,11 @@ class WorldTable:
         return [group.root_label(world) for group in self.names.groups for world in range(group.first, group.first + group.count)] or [""]
 
     def author(self, stage: object) -> None:
-        """Write the copies to ``stage`` as instanceable references to their prototype: see `hdwarp.author.author_worlds`."""
-        from hdwarp.author.worlds import author_worlds
-
-        author_worlds(stage, self.names.groups)
+        """Write the copies to ``stage`` as instanceable references to their prototype: see `hdwarp.author.author_worlds`. Raises Error
+        where the table is of no open scene."""
+        if self.author_copies is None:
+            raise Error("these worlds are of no open scene; hdwarp.author.author_worlds writes groups of worlds to a stage")
+        self.author_copies(stage, self.names.groups)
 
     def sync(self, worlds: Worlds, rest: np.ndarray) -> np.ndarray:
         """Follow where the roots are; ``rest`` (3,) float64: the origin of what is in no group. Returns the worlds, -1 among them, whose
