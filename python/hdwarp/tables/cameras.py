@@ -45,8 +45,8 @@ class CameraTable:
     them.
 
     ``label`` (prim paths; of copies, those they would have), ``world`` and ``world_start`` ((world_count + 2,) offsets, globals first) are
-    on the host. ``clipping_planes`` is (cameras, MAX_CLIPPING_PLANES) vec4f, of which the first ``clipping_plane_count`` of a row count; it
-    takes that memory when somebody asks for it.
+    on the host. ``clipping_planes`` is (cameras, MAX_CLIPPING_PLANES) vec4f, of which the first ``clipping_plane_count`` of a row count.
+    Columns take device memory when a sensor, a render or somebody else first asks for one: cameras that nobody uses cost none.
     """
 
     def __init__(self, device: wp.Device) -> None:
@@ -60,6 +60,8 @@ class CameraTable:
         self.plane_width = 0  # clipping planes a row has room for
         self._names = Worlds()
         self._label: list[str] | None = []
+        self._frames: tuple[WorldTable, BodyTable] | None = None
+        self._is_held = False  # on the device
         self._arrays = camera_arrays(device)
         self._written: dict[str, np.ndarray] = {}  # what we wrote last, by column
         self.attributes = AttributeColumns(device)
@@ -80,17 +82,19 @@ class CameraTable:
     def __getattr__(self, name: str) -> wp.array:
         arrays = self.__dict__.get("_arrays", {})
         if name in arrays:
-            array, rows = arrays[name].array, max(len(self.record), 1)
+            self.hold()
+            rows = max(len(self.record), 1)
             if name == "clipping_planes":
                 self._hold_planes(MAX_CLIPPING_PLANES)
                 return arrays[name].array[: rows * self.plane_width].reshape((rows, self.plane_width))
-            return array[:rows]
+            return arrays[name].array[:rows]
         if name in ("lens_params", "resolution"):
             raise NotSupported(f"the camera table's column {name!r} is not supported yet")
         raise AttributeError(f"the camera table has no column {name!r}; columns: {', '.join(arrays)}, label, world, world_start")
 
     @property
     def columns(self) -> CameraColumns:
+        self.hold()
         return columns_of(self._arrays, self.plane_width)
 
     def addresses(self) -> list[int]:
@@ -185,8 +189,22 @@ class CameraTable:
         self._names, self._label = names, None
         self.world_start = np.concatenate([[0], np.cumsum(np.bincount(world + 1, minlength=worlds.count + 1))]).astype(np.int32)
         self._sync_attributes()
-        if not cameras:
+        self._frames = worlds, bodies
+        if self._is_held:
+            self._upload(changed)
+        self.row_versions = stamped(self.row_versions, changed)
+
+    def hold(self) -> None:
+        """Have the columns on the device from now on."""
+        if not self._is_held:
+            self._is_held = True
+            self._upload(np.zeros(len(self.record), bool))
+
+    def _upload(self, changed: np.ndarray) -> None:
+        """Write what differs from what was written last, and mark its rows in ``changed``."""
+        if not self.cameras:
             return
+        (worlds, bodies), cameras, record, world = self._frames, self.cameras, self.record, self.world
         columns = {name: items[record] for name, items in lens_columns(cameras).items()}
         columns["body"] = np.full(len(record), -1, np.int32)
         for i, camera in enumerate(cameras):
@@ -204,7 +222,6 @@ class CameraTable:
                 self._arrays[name].write_rows(rows, items[rows])
                 changed[rows // (len(items) // len(record))] = True  # a camera has several clipping planes
             self._written[name] = items
-        self.row_versions = stamped(self.row_versions, changed)
 
     def _sync_attributes(self) -> None:
         """Records hold all attributes: what is new of them need not be read."""
