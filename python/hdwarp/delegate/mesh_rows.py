@@ -52,7 +52,9 @@ class MeshRows:
                 arriving[mesh] = arriving.get(mesh, 0) + 1
             if was is not None:
                 leaving.setdefault(self._rows[was], []).append(mesh)
-        moved = sum([self._leave(row, targets) for row, targets in leaving.items()])
+        for row, targets in leaving.items():
+            self._users[row] -= len(targets)
+        moved = sum([self._moves_on(row, targets) for row, targets in leaving.items() if self.meshes[row] not in arriving])
         inserted = []
         for mesh, users in arriving.items():
             row = self._rows.get(mesh)
@@ -79,9 +81,8 @@ class MeshRows:
         alike.append(mesh)
         return mesh
 
-    def _leave(self, row: int, targets: list[MeshGeometry | None]) -> bool:
-        """Whether the row moves on with those who leave it."""
-        self._users[row] -= len(targets)
+    def _moves_on(self, row: int, targets: list[MeshGeometry | None]) -> bool:
+        """Whether the row moves on with those who have left it. Nobody comes to its mesh."""
         target, before = targets[0], self.meshes[row]
         if self._users[row] or target is None or target in self._rows or any(mesh is not target for mesh in targets):
             return False

@@ -372,6 +372,8 @@ class InstanceTable:
 
     def place(self, index: RenderIndex, meshes: MeshTable, worlds: WorldTable, rows: np.ndarray) -> None:
         """Upload where ``rows`` (ascending) of the index and their copies are."""
+        if len(rows) == 0:
+            return
         host = index.instances
         linear, translation = place(host, meshes, worlds, rows)
         inverse, live = np.zeros_like(linear), host["kind"][rows] >= 0

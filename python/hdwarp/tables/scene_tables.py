@@ -198,6 +198,7 @@ class SceneTables:
             if in_world.any() or self.instances.rows.has_copies:
                 counts = self._world_trees.update(index.worlds, self.instances.rows, world, self._live, rank, *bounds)
             self._tree.move_to(self._world_trees.size)
+            self._tree.leave(rows[in_world])
             drawn, rest = self._live & (world < 0), rows[~in_world]
         of_rest = self._tree.update(rest, drawn, rank, *bounds)
         self._write_roots(index)

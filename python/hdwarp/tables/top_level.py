@@ -63,6 +63,12 @@ class TopLevelTree:
             self._first = node
             self._clear()
 
+    def leave(self, rows: np.ndarray) -> None:
+        """``rows`` are others' from now on: a tree that holds any is built anew at the next `update`."""
+        known = rows[rows < len(self._main_item)]
+        if (self._main_item[known] >= 0).any() or np.isin(rows, self._young_rows).any():
+            self._clear()
+
     def _clear(self) -> None:
         self._main: bvh.TopLevelBvh | None = None
         self._young: bvh.TopLevelBvh | None = None
