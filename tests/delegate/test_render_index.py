@@ -156,23 +156,16 @@ def test_an_id_out_of_range_is_refused_by_name():
         index.prim_path(5)
 
 
-def test_a_mesh_that_one_leaves_and_another_comes_to(device):
+def test_a_mesh_that_one_leaves_and_another_comes_to():
     """In one change: a moves on to other points, b comes with a's old mesh. Both rows live, and go, on their own."""
-    from hdwarp.delegate.render_index import RenderIndex
 
-    def mesh(height: float) -> MeshGeometry:
-        points = np.array([(0, 0, height), (1, 0, height), (0, 1, height)], np.float32)
-        corners = np.array([[0, 1, 2]], np.int32)
-        return MeshGeometry(points, corners, corners, np.zeros(1, np.int32), 1, 3)
-
-    def gprim(path: str, geometry: MeshGeometry) -> Gprim:
-        return Gprim(path, GeometryKind.MESH, geometry, np.eye(4)[None])
+    def gprim(path: str, height: float) -> Gprim:
+        return Gprim(path, GeometryKind.MESH, quad(height), at((0, 0, 0)))
 
     index = RenderIndex()
-    index.insert(gprim("/a", mesh(0.0)))
-    index.insert(gprim("/a", mesh(1.0)), gprim("/b", mesh(0.0)))
-    assert len(index.meshes) == 2
-    index.insert(gprim("/c", mesh(0.0)))
+    index.insert(gprim("/a", 0.0))
+    index.insert(gprim("/a", 1.0), gprim("/b", 0.0))
+    index.insert(gprim("/c", 0.0))
     assert len(index.meshes) == 2
     for path in ("/b", "/c", "/a"):
         index.remove(path)
