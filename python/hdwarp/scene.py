@@ -13,7 +13,7 @@ import warp as wp
 from hdwarp.author.worlds import author_worlds
 from hdwarp.delegate.render_delegate import RenderDelegate
 from hdwarp.delegate.worlds import Worlds
-from hdwarp.errors import ArgumentError, Diagnostic, Diagnostics, Error, NotSupported, raise_errors
+from hdwarp.errors import ArgumentError, Diagnostic, Diagnostics, Error, raise_errors
 from hdwarp.garbage import no_collecting
 from hdwarp.launch import find_device
 from hdwarp.stage.attributes import AttributeSource
@@ -26,6 +26,7 @@ from hdwarp.stage.worlds import resolve_worlds, root_poses, spread_cameras
 from hdwarp.state import State
 from hdwarp.tables.attributes import AttributeColumns, Found, PrimRows
 from hdwarp.tables.frames import FrameTable
+from hdwarp.tables.given import float_rows
 
 if TYPE_CHECKING:
     from pxr import Usd
@@ -379,11 +380,65 @@ class Scene:
         rate = self._facts.time_codes_per_second
         return 0.0 if self.time is None or not rate else self.time / rate
 
-    def set_points(self, path: str, array: object) -> None:
-        raise NotSupported("scene.set_points is not supported yet; author the points on the stage and call sync()")
+    # -- values from a simulation -----------------------------------------------------------------------------------------
 
-    def set_primvar(self, path: str, name: str, array: object) -> None:
-        raise NotSupported("scene.set_primvar is not supported yet; author the primvar on the stage and call sync()")
+    def set_points(self, path: str, array: object) -> None:
+        """Move the points of the mesh at ``path``; None: back to where the stage has them. All pictures from now on show it.
+
+        ``array``: wp.array[vec3f] (P,), or (P, 3) float32 of Warp, NumPy or any library with an array interface or DLPack, on the scene's
+        device (NumPy's may be on the host); object space, authored units, points in authored order. It is copied. After the first
+        call for a mesh this is device work only: nothing is allocated, nobody waits, addresses stay (a `sync` that changed
+        something may have the next call look up rows anew). The first call is like a `sync`: what an `update` had posed is back on the
+        stage's poses until the next.
+
+        Faces, triangles and their numbers stay as they are: polygons are cut as the authored points had it. Computed smooth normals
+        follow, authored ones stay. Triangles with points that are NaN, infinite or beyond 1e18 are not drawn. Precision is that of
+        float32 about the middle of the authored mesh. Only this prim changes, where other prims have equal geometry; but all that is
+        drawn of it does: its point instances, and its copies in all worlds. An instance of a native (``instanceable``) prototype is a prim.
+
+        The points stay until the stage has other points or another topology for this prim, at another time for instance, or it is gone.
+        `motion` is measured against the points before the first call since the last `sync`, see `keep_previous`; where the stage takes
+        them back, against the stage's. `frame_default_camera` frames what the stage has.
+
+        Raises Error when the scene is closed, ArgumentError for a path that is no drawn mesh or is that of a copy in another world, and
+        for arrays of another size, type or device.
+        """
+        self.check_open()
+        path, written = str(path), self.index.written
+        if array is None:
+            changed, rows = written.give_back_points(path), None
+        else:
+            rows = float_rows(array, f"points of <{path}>", self.device)
+            changed = written.take_points(path, tuple(rows.shape))
+        if changed:
+            self.delegate.commit_resources(self.index)
+        if rows is not None:
+            self.tables.written.set_points(path, rows)
+
+    def set_primvar(self, path: str, name: str, array: object, *, interpolation: str | None = None) -> None:
+        """Set the values of a primvar of the prim at ``path``, a new one or one that it has; None: back to what the stage has.
+
+        ``array``: (n, k) or (n,) float32, or wp.array of float32 vectors, 1 to 4 components; else as for `set_points`. n says what a value
+        is of: of a point (vertex), a face (uniform), a face corner (faceVarying) or, one value, of all the prim (constant), the first of
+        these that fits; ``interpolation`` says it where several do. What is no mesh takes constant values. ``"normals"`` are a
+        mesh's shading normals, `displayColor` the colour where no material has another; the AOV ``primvars:NAME`` shows any.
+
+        After the first call with the same shape this is device work only, as with `set_points`, and the same prims change. The values stay
+        until the stage has another value for this primvar of this prim, or another topology. Raises as `set_points`.
+        """
+        self.check_open()
+        if not isinstance(name, str) or not name.removeprefix("primvars:"):
+            raise ArgumentError(f"name={name!r}: expected the name of a primvar")
+        path, name, written = str(path), name.removeprefix("primvars:"), self.index.written
+        if array is None:
+            changed, rows = written.give_back_primvar(path, name), None
+        else:
+            rows = float_rows(array, f"values of primvar {name!r} of <{path}>", self.device)
+            changed = written.take_primvar(path, name, tuple(rows.shape), interpolation)
+        if changed:
+            self.delegate.commit_resources(self.index)
+        if rows is not None:
+            self.tables.written.set_primvar(path, name, rows)
 
     def close(self) -> None:
         """Let go of the stage and all device memory. Closing twice is harmless."""

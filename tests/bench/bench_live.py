@@ -182,7 +182,35 @@ def deforming(rounds: int) -> None:
     report("100,000 points move", runs, 10 * rounds, 3)
 
 
-CASES = {"opening": opening, "reading": reading, "edits": edits, "instances": instances, "deforming": deforming}
+def simulated(rounds: int) -> None:
+    """Points that are on the device already, with and without normals to follow, and values of a primvar."""
+    points, triangles = grid(316)
+    stage = Usd.Stage.CreateInMemory()
+    mesh = UsdGeom.Mesh.Define(stage, "/cloth")
+    mesh.CreatePointsAttr(Vt.Vec3fArray.FromNumpy(points))
+    mesh.CreateFaceVertexCountsAttr(Vt.IntArray.FromNumpy(np.full(len(triangles), 3, np.int32)))
+    mesh.CreateFaceVertexIndicesAttr(Vt.IntArray.FromNumpy(triangles.reshape(-1)))
+    shapes = [wp.array(points + np.float32((0, 0, k)) * np.cos(points[:, :1]), dtype=wp.vec3f, device="cpu") for k in range(8)]
+    heat = wp.zeros(len(points), dtype=wp.float32, device="cpu")
+    scene = Scene(stage, device="cpu")
+    theirs = wp.Mesh(wp.array(points, dtype=wp.vec3f, device="cpu"), wp.array(triangles.reshape(-1), dtype=wp.int32, device="cpu"))
+    turn = iter(range(10**9))
+
+    def warp() -> None:
+        wp.copy(theirs.points, shapes[next(turn) % 8])
+        theirs.refit()
+
+    runs = {"copy + wp.Mesh.refit": warp, "ours": lambda: scene.set_points("/cloth", shapes[next(turn) % 8])}
+    report("set_points of 100,000", runs, 10 * rounds, 3)
+    scene.tables.primvar("normals", 3)
+    report("set_points, smooth normals too", runs, 10 * rounds, 4)
+    scene.set_primvar("/cloth", "heat", heat)
+    scene.tables.primvar("heat")
+    runs = {"wp.copy": lambda: wp.copy(heat, heat), "ours": lambda: scene.set_primvar("/cloth", "heat", heat)}
+    report("set_primvar of 100,000", runs, 10 * rounds, 50)
+
+
+CASES = {"opening": opening, "reading": reading, "edits": edits, "instances": instances, "deforming": deforming, "simulated": simulated}
 
 
 def main() -> None:

@@ -16,7 +16,15 @@ import sys
 import time
 from dataclasses import dataclass
 
-_PLAIN = ("tables.bvh_kernels", "tables.refit_kernels", "tables.instances", "tables.previous", "views.rows", "shade.cutout")
+_PLAIN = (
+    "tables.bvh_kernels",
+    "tables.refit_kernels",
+    "tables.instances",
+    "tables.previous",
+    "tables.written",
+    "views.rows",
+    "shade.cutout",
+)
 """Modules with kernels of one variant."""
 
 

@@ -13,7 +13,7 @@ _SAMPLES = 64
 
 def mesh_sketch(mesh: MeshGeometry) -> tuple:
     """Equal for equal meshes, and for hardly any others: sizes, and a sample of what varies over the mesh."""
-    sketch = len(mesh.points), mesh.face_count, mesh.corner_count, len(mesh.triangle_face), _sample(mesh.points)
+    sketch = mesh.owner, len(mesh.points), mesh.face_count, mesh.corner_count, len(mesh.triangle_face), _sample(mesh.points)
     if not mesh.primvars:
         return sketch
     return *sketch, *((name, _sample(primvar.values)) for name, primvar in sorted(mesh.primvars.items()))
@@ -23,9 +23,11 @@ def same_mesh(a: MeshGeometry, b: MeshGeometry) -> bool:
     """Whether two meshes make equal pictures."""
     if a is b:
         return True
+    if (a.owner, a.is_moved) != (b.owner, b.is_moved):
+        return False
     if a.primvars.keys() != b.primvars.keys() or not same_topology(a, b) or not same_bits(a.points, b.points):
         return False
-    return all(_same_primvar(x, y) for x, y in _primvars(a, b))
+    return all(same_primvar(x, y) for x, y in _primvars(a, b))
 
 
 def same_topology(a: MeshGeometry, b: MeshGeometry) -> bool:
@@ -38,7 +40,7 @@ def same_topology(a: MeshGeometry, b: MeshGeometry) -> bool:
 
 def same_primvars(a: MeshGeometry, b: MeshGeometry) -> bool:
     """Whether primvars other than the normals are equal."""
-    return a.primvars.keys() == b.primvars.keys() and all(_same_primvar(x, b.primvars[name]) for name, x in a.primvars.items())
+    return a.primvars.keys() == b.primvars.keys() and all(same_primvar(x, b.primvars[name]) for name, x in a.primvars.items())
 
 
 def _primvars(a: MeshGeometry, b: MeshGeometry) -> Iterator[tuple[Primvar | None, Primvar | None]]:
@@ -47,7 +49,8 @@ def _primvars(a: MeshGeometry, b: MeshGeometry) -> Iterator[tuple[Primvar | None
         yield primvar, b.primvars[name]
 
 
-def _same_primvar(a: Primvar | None, b: Primvar | None) -> bool:
+def same_primvar(a: Primvar | None, b: Primvar | None) -> bool:
+    """Bit for bit; computed normals by what they are computed from beside the points."""
     if a is None or b is None:
         return a is b
     ours, theirs = a.content(), b.content()

@@ -34,11 +34,13 @@ class PreviousRows:
     def __init__(self) -> None:
         self._gprims: dict[GprimKey, Gprim | None] = {}  # None: there was none
         self._cameras: dict[str, Camera | None] = {}
+        self.frame = 0  # counts
 
     def advance(self) -> None:
         """A frame begins: what it will be compared with is how things are now."""
         self._gprims.clear()
         self._cameras.clear()
+        self.frame += 1
 
     def note(self, index: RenderIndex, changes: StageChanges) -> None:
         """``changes`` are about to be applied: of several changes of a prim in one frame the first tells what the prim was."""

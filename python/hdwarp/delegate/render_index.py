@@ -15,6 +15,7 @@ from hdwarp.delegate.mesh_rows import MeshRows
 from hdwarp.delegate.previous_rows import PreviousRows
 from hdwarp.delegate.rows import HostColumns, RowMap
 from hdwarp.delegate.worlds import Worlds
+from hdwarp.delegate.written import WrittenGprims
 from hdwarp.errors import ArgumentError
 from hdwarp.stage.columns import (
     Body,
@@ -88,6 +89,7 @@ class RenderIndex:
         self.material_paths: list[str] = []
         self.body_paths: list[str] = []
         self.instance_count = 0
+        self.written = WrittenGprims(self)  # points and primvars that a caller sets in place of the stage's
         self._order = GprimOrder()
         self._body_row: dict[str, int] = {}
         self._instancers: dict[int, Instancer] | None = None  # made when somebody asks
@@ -203,7 +205,12 @@ class RenderIndex:
         return self.apply(StageChanges(complete=True, gprims=dict(gprim_keys(columns.gprims)), **named))
 
     def apply(self, changes: StageChanges) -> IndexCounts:
-        """Insert what is new, remove what is gone, and mark what differs as dirty."""
+        """Insert what is new, remove what is gone, and mark what differs as dirty. What a caller has set stays: see `written`."""
+        self.written.follow(changes)
+        return self.apply_as_is(changes)
+
+    def apply_as_is(self, changes: StageChanges) -> IndexCounts:
+        """`apply` of records that are to be in the index as they are."""
         if self.previous is not None:
             self.previous.note(self, changes)
         complete = changes.complete

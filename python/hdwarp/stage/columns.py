@@ -53,6 +53,8 @@ class MeshGeometry:
     primvars: dict[str, Primvar] = field(default_factory=dict)  # by name without "primvars:"
     face_subset: np.ndarray | None = None  # (face_count,) int16: index into Gprim.subset_materials, -1 in no subset
     reach: float = 0.0  # how far it reaches along an axis of its own
+    owner: str = ""  # path of the one prim that has it, where a caller sets points or primvars in place of the stage's
+    is_moved: bool = False  # the caller sets its points: those that are drawn are not `points`
 
 
 @dataclass(slots=True, eq=False)

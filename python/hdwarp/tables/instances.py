@@ -323,6 +323,11 @@ class InstanceTable:
         self._object_lower.write_rows(rows, meshes.lower[rows])
         self._object_upper.write_rows(rows, meshes.upper[rows])
 
+    def move_mesh_bounds(self, row: int, lower: wp.array, upper: wp.array) -> None:
+        """Object bounds of one mesh, (1,) vec3f on the device. Device work only."""
+        wp.copy(self._object_lower.array, lower, dest_offset=row, count=1)
+        wp.copy(self._object_upper.array, upper, dest_offset=row, count=1)
+
     def write_subsets(self, index: RenderIndex, rows: np.ndarray) -> None:
         self._subset_material.write_rows(rows, index.subsets["material"][rows])
 
@@ -458,10 +463,14 @@ class InstanceTable:
         """(lower, upper): wp.array[vec3f] by mesh row."""
         return self._object_lower.array, self._object_upper.array
 
-    def update_bounds(self, rows: np.ndarray | None = None) -> None:
-        """Recompute the bounds of device ``rows`` on the device; None: all."""
+    def update_bounds(self, rows: np.ndarray | wp.array | None = None) -> None:
+        """Recompute the bounds of device ``rows`` on the device; None: all. Of a wp.array[int32] nothing is allocated."""
         count = self.size if rows is None else len(rows)
-        chosen = self._all_rows if rows is None else wp.array(rows, dtype=wp.int32, device=self.device)
+        if count == 0:
+            return
+        chosen = self._all_rows if rows is None else rows
+        if isinstance(chosen, np.ndarray):
+            chosen = wp.array(chosen, dtype=wp.int32, device=self.device)
         launch(
             _bounds,
             count,

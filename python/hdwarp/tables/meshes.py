@@ -39,7 +39,8 @@ class MeshCounts:
 
 class MeshTable:
     """Meshes are appended in batches and built in one go. What a removed mesh held is reclaimed when half of it all is unused. A mesh whose
-    points move is built once more, into a batch that is kept to be refitted from then on."""
+    points move is built once more, into a batch that is kept to be refitted from then on; one whose points a caller sets
+    (`MeshGeometry.is_moved`) into one of its own."""
 
     def __init__(self, device: wp.Device) -> None:
         self.device = device
@@ -118,24 +119,48 @@ class MeshTable:
         for row in moved:
             self.geometry[row] = meshes[row]
         points_moved = set(index.tracker.dirty_rows("meshes", DirtyBits.POINTS).tolist())
-        starting = [row for row in moved if row in points_moved and row not in self._batches]
-        counts.refitted = self._refit([row for row in moved if row in points_moved and row in self._batches], meshes)
+        starting = [row for row in moved if row in points_moved and not self._can_refit(row)]
+        counts.refitted = self._refit([row for row in moved if row in points_moved and self._can_refit(row)], meshes)
         for row in starting:
             self._remove(row)
         if (gone or starting) and self._live < sum(self._used.values()) / 2:
             self._restart()
             dirty = sorted({*dirty, *meshes})
+        counts.built = len(starting)
+        alone = [row for row in starting if meshes[row].is_moved]
+        starting = [row for row in starting if not meshes[row].is_moved]
         if starting:
             batch = self._append(starting, meshes)
             self._batches.update(dict.fromkeys(starting, batch))
-        new = [row for row in dirty if row in meshes and row not in self.geometry]
+        new = [row for row in dirty if row in meshes and row not in self.geometry and row not in alone]
+        counts.built += len(new)
+        alone += [row for row in new if meshes[row].is_moved]
+        new = [row for row in new if not meshes[row].is_moved]
         if new:
             self._append(new, meshes)
-        counts.built = len(starting) + len(new)
+        for row in alone:
+            self._batches[row] = self._append([row], meshes)
         there = np.array([row for row in dirty if row in meshes], np.int64)
         self._empty = (self._empty - set(dirty)) | set(there[(self.lower[there] > self.upper[there]).any(axis=1)].tolist())
         self.is_moved = bool(self.centre.any() or (self.scale != 1.0).any())
         return counts, there
+
+    def _can_refit(self, row: int) -> bool:
+        """Whether a mesh whose points move is in a batch already, in one of its own where a caller sets them."""
+        batch = self._batches.get(row)
+        return batch is not None and (len(batch.rows) == 1 or not self.geometry[row].is_moved)
+
+    def refit_to(self, row: int, points: wp.array) -> tuple[wp.array, wp.array]:
+        """Move the mesh of a row that has a batch of its own to ``points`` (P,) vec3f, on the device, less its centre and over its scale.
+        Device launches only. Returns `bounds_of`."""
+        nodes, leaf_vertices = self._arrays["nodes"].array, self._arrays["leaf_vertices"].array
+        bvh.refit_meshes(self._batches[row].bvhs, points, nodes=nodes, leaf_vertices=leaf_vertices)
+        return self.bounds_of(row)
+
+    def bounds_of(self, row: int) -> tuple[wp.array, wp.array]:
+        """(lower, upper), (1,) vec3f, of a mesh that has a batch of its own, as refitted last; those on the host stay the stage's."""
+        bvhs = self._batches[row].bvhs
+        return bvhs.device_lower, bvhs.device_upper
 
     def _remove(self, row: int) -> None:
         del self.geometry[row]

@@ -94,6 +94,24 @@ def _sweep(
     upper[row] = wp.max(upper[row], box.upper)
 
 
+@wp.kernel(enable_backward=False)
+def _show_points(rows: wp.array[wp.int32], start: wp.int32, point_start: wp.array[wp.int32]):
+    point_start[rows[wp.tid()]] = start
+
+
+@wp.kernel(enable_backward=False)
+def _write_box(
+    rows: wp.array[wp.int32],
+    lower: wp.array[wp.vec3f],
+    upper: wp.array[wp.vec3f],
+    out_lower: wp.array[wp.vec3f],
+    out_upper: wp.array[wp.vec3f],
+):
+    row = rows[wp.tid()]
+    out_lower[row] = lower[0]
+    out_upper[row] = upper[0]
+
+
 class PreviousPoses:
     """Device columns beside those of `InstanceTable` and `CameraTable`, written by `sync`. Rows that bodies carry are where the stage had
     them until `pose`, and again after `unpose`."""
@@ -106,6 +124,8 @@ class PreviousPoses:
         self._points = GrowingArray(wp.vec3f, device)
         self._points_lower, self._points_upper = GrowingArray(wp.vec3f, device), GrowingArray(wp.vec3f, device)
         self._boxes: list[tuple[np.ndarray, np.ndarray]] | None = None  # (rows, points) of what deforms, to be bounded; None: done
+        self._room: dict[int, int] = {}  # by mesh row, of meshes whose points a caller sets: where in the points there is room for theirs
+        self._shown: dict[int, tuple[wp.array, wp.array, wp.array]] = {}  # (rows, lower, upper) of those that have set points this frame
         self._moved = MovedRows(np.zeros(0, np.int64), np.zeros((0, 3, 4)))
         self._is_posed = False
         self._stored, self._chosen = camera_arrays(device), camera_arrays(device)
@@ -159,10 +179,20 @@ class PreviousPoses:
         self._write(index, meshes, worlds, instances, stale)
         for deformed, _, _ in before.deformed:
             self._point_start.write_rows(np.sort(deformed), np.full(len(deformed), -1))
+        for rows_of_mesh, _, _ in self._shown.values():
+            shown = np.sort(rows_of_mesh.numpy())
+            self._point_start.write_rows(shown, np.full(len(shown), -1))
+        did_show = bool(self._shown)
+        self._shown.clear()
         self._write_moved(index, meshes, worlds, instances)
         self._write_points(meshes)
+        self._room.clear()
+        for path in index.written.paths_of_points:
+            for mesh_row in index.written.mesh_rows(path):
+                self._room[mesh_row] = self._points.size
+                self._points.reserve(self._points.size + len(meshes.geometry[mesh_row].points))
         self._sync_cameras(index, cameras, worlds)
-        return bool(len(moved.rows) or len(before.rows))
+        return bool(len(moved.rows) or len(before.rows) or did_show)
 
     def _write(
         self,
@@ -220,6 +250,13 @@ class PreviousPoses:
             self._stored["transform"].write(0, mounts(then, record, cameras.world, worlds, None))
             self._camera_changes.write(0, np.array([bits for _, bits in old], np.int32)[record])
 
+    def show_points(self, mesh_row: int, rows: wp.array, points: wp.array, lower: wp.array, upper: wp.array) -> None:
+        """From now to the next `sync`, a mesh whose points a caller sets was at ``points`` (P,) vec3f, within ``lower`` and ``upper`` (1,)
+        vec3f, on the device as now. ``rows`` (n,) int32 of the index. Device work only; the arrays are kept."""
+        self._shown[mesh_row] = rows, lower, upper
+        wp.copy(self._points.array, points, dest_offset=self._room[mesh_row], count=len(points))
+        wp.launch(_show_points, dim=len(rows), inputs=[rows, self._room[mesh_row], self._point_start.array], device=self.device)
+
     # -- every frame, on the device ---------------------------------------------------------------------------------------
 
     def pose(self, instances: InstanceTable, body_q: wp.array, previous_body_q: wp.array) -> None:
@@ -256,5 +293,7 @@ class PreviousPoses:
             self._points_upper.write_rows(rows, np.tile(points.max(axis=0), (len(rows), 1)))
         self._boxes = None
         boxes = self._points_lower.array, self._points_upper.array
+        for shown in self._shown.values():
+            wp.launch(_write_box, dim=len(shown[0]), inputs=list(shown), outputs=list(boxes), device=self.device)
         inputs = [instances.columns(), self.columns, *instances.object_bounds, *boxes]
         wp.launch(_sweep, dim=instances.size, inputs=inputs, outputs=[lower, upper], device=self.device)

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import warp as wp
 
 from hdwarp.delegate.render_index import RenderIndex
-from hdwarp.stage.columns import Primvar
+from hdwarp.stage.columns import GprimKey, Primvar
 from hdwarp.tables.structs import FACE_VARYING, UNIFORM, VERTEX, PrimvarColumns
 
 _INTERPOLATION = {"uniform": int(UNIFORM), "vertex": int(VERTEX), "varying": int(VERTEX), "faceVarying": int(FACE_VARYING)}
+
+
+@dataclass(slots=True, eq=False)
+class BuiltPrimvar:
+    """Columns, and the first row in ``values`` of each mesh (mesh rows,) and of each gprim that has values which do not vary."""
+
+    columns: PrimvarColumns
+    of_mesh: np.ndarray
+    of_gprim: dict[GprimKey, int]
 
 
 def primvar_names(index: RenderIndex) -> list[str]:
@@ -22,7 +33,7 @@ def primvar_names(index: RenderIndex) -> list[str]:
     return sorted(names)
 
 
-def build_primvar(index: RenderIndex, name: str, device: wp.Device, *, width: int | None = None) -> PrimvarColumns:
+def build_primvar(index: RenderIndex, name: str, device: wp.Device, *, width: int | None = None) -> BuiltPrimvar:
     """Device columns of primvar ``name``; ``"normals"`` gives the shading normals of meshes. ``width``: components, the widest by default.
 
     What varies over a mesh wins over what is constant on the prim, as a prim's own primvar wins over an inherited one.
@@ -46,8 +57,10 @@ def build_primvar(index: RenderIndex, name: str, device: wp.Device, *, width: in
             indices.append(primvar.indices)
             index_count += len(primvar.indices)
     instance_value = np.full(max(index.instances.capacity, 1), -1, np.int32)
+    gprim_value = {}
     for key, rows_values in of_gprim.items():
         start, count = index.gprim_rows.run(key)
+        gprim_value[key] = value_count
         step = 0 if len(rows_values) == 1 else 1  # one value for all instances of the prim, or one each
         instance_value[start : start + count] = value_count + step * np.arange(count)
         values.append(_padded(rows_values, width))
@@ -60,7 +73,7 @@ def build_primvar(index: RenderIndex, name: str, device: wp.Device, *, width: in
     columns.mesh_values = wp.array(first_value, dtype=wp.int32, device=device)
     columns.mesh_indices = wp.array(first_index, dtype=wp.int32, device=device)
     columns.instance_values = wp.array(instance_value, dtype=wp.int32, device=device)
-    return columns
+    return BuiltPrimvar(columns, first_value, gprim_value)
 
 
 def _instance_values(index: RenderIndex, name: str) -> dict:

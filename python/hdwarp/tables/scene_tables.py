@@ -18,12 +18,13 @@ from hdwarp.tables.instances import InstanceTable
 from hdwarp.tables.materials import MaterialTable
 from hdwarp.tables.meshes import MeshTable
 from hdwarp.tables.previous import PreviousPoses
-from hdwarp.tables.primvars import build_primvar, primvar_names
+from hdwarp.tables.primvars import BuiltPrimvar, build_primvar, primvar_names
 from hdwarp.tables.storage import GrowingArray
 from hdwarp.tables.structs import PrimvarColumns, TopLevel, WorldColumns
 from hdwarp.tables.top_level import TopLevelTree, TopNodes, TreeCounts
 from hdwarp.tables.world_trees import WorldTrees
 from hdwarp.tables.worlds import WorldTable
+from hdwarp.tables.written import WrittenValues
 
 _NO_ROWS = np.zeros(0, np.int64)
 _NEAR_ORIGIN = 8192.0  # metres: within this the world's frame is the stage's own
@@ -68,14 +69,20 @@ class SceneTables:
         self._live = np.zeros(0, bool)  # by row: draws something
         self._kinds = np.zeros(0, np.int32)  # by row, as counted
         self._kind_counts = np.zeros(int(max(GeometryKind)) + 2, np.int64)  # the last for unused rows
-        self._primvars: dict[tuple[str, int | None], PrimvarColumns] = {}
+        self._primvars: dict[tuple[str, int | None], BuiltPrimvar] = {}
         self._primvars_dropped = 0
+        self.written = WrittenValues(self)  # points and primvars that a caller sets
         self._index: RenderIndex | None = None
         self._layout: object = None
         self.world_columns = WorldColumns()
         self._world_root, self._global_root = GrowingArray(wp.int32, self.device, fill=-1), GrowingArray(wp.int32, self.device, fill=-1)
         self._global_offset = GrowingArray(wp.vec3d, self.device)
         self._roots: tuple | None = None
+
+    @property
+    def index(self) -> RenderIndex | None:
+        """What `sync` has followed last."""
+        return self._index
 
     @property
     def has_meshes(self) -> bool:
@@ -119,6 +126,7 @@ class SceneTables:
             is_dirty = used[index.instances["mesh"]]
             is_dirty[dirty] = True
             dirty = np.flatnonzero(is_dirty)
+        self.written.sync(mesh_rows)
         hidden_rows = self._cutouts.sync(index, dirty)
         moved_worlds = self.worlds.sync(index.worlds, self._places.sync(index, self.meshes, dirty))
         bodies_dirty = len(moved_worlds) > 0 or len(tracker.dirty_rows("bodies")) > 0
@@ -236,9 +244,10 @@ class SceneTables:
         """Move everything bodies carry to ``body_q`` and refit: device work only, nothing allocated."""
         self.is_posed = True
         self.instances.pose(body_q)
-        self._refit_trees()
+        self.refit_trees()
 
-    def _refit_trees(self) -> None:
+    def refit_trees(self) -> None:
+        """Follow the bounds of instances: device work only."""
         self._tree.refit(*self.instances.bounds)
         self._world_trees.refit(*self.instances.bounds)
 
@@ -250,7 +259,7 @@ class SceneTables:
         rows = np.flatnonzero(self._index.instances["body"] >= 0)
         self.instances.place(self._index, self.meshes, self.worlds, rows)
         self.instances.update_bounds()
-        self._refit_trees()
+        self.refit_trees()
 
     # -- the frame before -------------------------------------------------------------------------------------------------
 
@@ -270,6 +279,7 @@ class SceneTables:
             self._index.previous, rows = PreviousRows(), None
         if self.previous.sync(self._index, self.meshes, self.cameras, self.worlds, self.instances, rows):
             self.previous_version += 1
+        self.written.sync_previous()
 
     def pose_previous(self, body_q: wp.array | None, previous_body_q: wp.array | None) -> None:
         """Where bodies were: at ``previous_body_q``; None: where they are, by ``body_q``; that None too: where the stage had them.
@@ -284,7 +294,12 @@ class SceneTables:
         key = (name, width)
         if key not in self._primvars:
             self._primvars[key] = build_primvar(self._index, name, self.device, width=width)
-        return self._primvars[key]
+            self.written.fill(name, self._primvars[key])
+        return self._primvars[key].columns
+
+    def built_primvars(self, name: str) -> list[BuiltPrimvar]:
+        """Columns of a primvar that have been asked for, each of another width."""
+        return [built for (other, _), built in self._primvars.items() if other == name]
 
     def primvar_names(self) -> list[str]:
         return primvar_names(self._index) if self._index is not None else []
