@@ -333,7 +333,7 @@ def test_later_calls_allocate_nothing_and_launch_little(device, monkeypatch):
                 scene.set_primvar("/World/cloth", "displayColor", array)
                 sensor.update(None, out)
         assert scene.tables.layout_version == version
-        assert len(launches) == 3 * (5 + 1 + 1 + 2), launches
+        assert len(launches) == 3 * (4 + 1 + 1 + 2), launches
         assert refit_kernels.fill_leaves.key in launches
 
 
