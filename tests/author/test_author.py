@@ -156,7 +156,7 @@ def test_attributes_come_back(stage):
         ({"focal_length": "wide"}, "focal_length"),
         ({"focal_length": 0.05, "vertical_aperture": -0.1}, "vertical_aperture"),
         ({"clipping_range": (1.0, 1.0)}, "clipping_range"),
-        ({"clipping_range": (0.0, 1.0)}, "clipping_range"),
+        ({"clipping_range": (-0.1, 1.0)}, "clipping_range"),
         ({"clipping_range": 3.0}, "clipping_range"),
         ({"resolution": (0, 480)}, "resolution"),
         ({"resolution": 640}, "resolution"),

@@ -245,6 +245,8 @@ def _lens(
     lens: str, fov: float | None, focal_length: float | None, width: float | None, height: float | None
 ) -> tuple[float, float, float]:
     """(focal length, aperture width, height) in metres; a side of 0 follows the image."""
+    if width is not None and height is not None and width == height == 0.0:
+        raise ArgumentError("horizontal_aperture and vertical_aperture are both 0; one of them may be: it then follows the image's aspect")
     width = 0.0 if width is None else _at_least_zero("horizontal_aperture", width)
     height = 0.0 if height is None else _at_least_zero("vertical_aperture", height)
     if lens == "orthographic":
@@ -273,8 +275,8 @@ def _lens(
 
 def _clipping_range(clipping_range: tuple[float, float], lens: str) -> tuple[float, float]:
     near, far = _vector("clipping_range", clipping_range, 2).tolist()
-    if not near < far or (near <= 0.0 and lens != "orthographic"):
-        raise ArgumentError(f"clipping_range is ({near:g}, {far:g}); near must be above 0 and below far [m]")
+    if not near < far or (near < 0.0 and lens != "orthographic"):
+        raise ArgumentError(f"clipping_range is ({near:g}, {far:g}); near must be 0 or above, and below far [m]")
     return near, far
 
 
