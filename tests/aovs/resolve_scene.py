@@ -178,7 +178,6 @@ class Scene:
         columns = structs.InstanceColumns()
         linear = np.array([i.linear for i in self.instances])
         columns.world_from_object = wp.array(linear, dtype=wp.mat33f, device=device)
-        columns.object_from_world = wp.array(np.linalg.inv(linear), dtype=wp.mat33f, device=device)
         columns.translation = wp.array(np.array([i.translation for i in self.instances]), dtype=wp.vec3d, device=device)
         for name, default in (("world", 0), ("prim_id", 0), ("instance_id", 0), ("body", -1)):
             setattr(columns, name, wp.array([i.ids.get(name, default) for i in self.instances], dtype=wp.int32, device=device))

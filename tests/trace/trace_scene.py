@@ -221,7 +221,6 @@ class Scene:
         rows, columns = self.instances, structs.InstanceColumns()
         linear = np.array([i.linear for i in rows], np.float32).reshape(-1, 3, 3)
         columns.world_from_object = self._array(linear, wp.mat33f)
-        columns.object_from_world = self._array(np.linalg.inv(linear.astype(float)).astype(np.float32), wp.mat33f)
         columns.translation = self._array(np.array([i.translation for i in rows], float).reshape(-1, 3), wp.vec3d)
         columns.kind = self._array(np.array([i.kind for i in rows], np.int32), wp.int32)
         columns.geometry = self._array(np.array([i.mesh if i.kind == MESH else -1 for i in rows], np.int32), wp.int32)

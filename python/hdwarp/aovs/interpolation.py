@@ -7,6 +7,7 @@ import functools
 import warp as wp
 
 from hdwarp.aovs.pixel_runs import NO_INSTANCE, block_count, lane_options, load_columns, pixel_run, store_components, store_triples
+from hdwarp.aovs.turning import turn_normals
 from hdwarp.tables.structs import FACE_VARYING, NONE, UNIFORM, VERTEX, InstanceColumns, MeshColumns, PrimvarColumns, ViewRow
 
 _SHORTEST = 1.0e-30  # squared length of an interpolated normal below which it is no direction
@@ -171,6 +172,7 @@ def normals_kernel(lanes: int) -> wp.Kernel:
     LANES, BLOCKS = lanes, block_count(lanes)
     ints = wp.types.vector(length=lanes, dtype=wp.int32)
     floats = wp.types.vector(length=lanes, dtype=wp.float32)
+    turn = turn_normals(lanes)
     load_triples = load_columns(lanes, 3)
 
     @wp.kernel(enable_backward=False, module="unique", module_options=lane_options(lanes))
@@ -181,8 +183,7 @@ def normals_kernel(lanes: int) -> wp.Kernel:
         views: wp.array[ViewRow],
         jobs: wp.int32,
         rows: wp.int32,
-        turn: wp.array[wp.float32],  # InstanceColumns.object_from_world, flat
-        instances: InstanceColumns,
+        linear: wp.array[wp.float32],  # InstanceColumns.world_from_object, flat
         seen_instances: wp.array[ints],  # of the visibility record, a block an item
         geometric: wp.array[wp.float32],  # flat, three a pixel
         smooth: wp.array[wp.float32],  # object space, not unit, flat; null where no mesh has normals
@@ -225,27 +226,19 @@ def normals_kernel(lanes: int) -> wp.Kernel:
                 z[lane] = face[2, lane]
             if smooth:
                 own = load_triples(smooth, low, high, pixel)
-                if lowest == highest:
-                    m = instances.object_from_world[highest]
-                    for lane in range(LANES):
-                        a, b, c = own[0, lane], own[1, lane], own[2, lane]
-                        p[lane] = m[0, 0] * a + m[1, 0] * b + m[2, 0] * c
-                        q[lane] = m[0, 1] * a + m[1, 1] * b + m[2, 1] * c
-                        r[lane] = m[0, 2] * a + m[1, 2] * b + m[2, 2] * c
-                else:
-                    for lane in range(LANES):
-                        a, b, c = own[0, lane], own[1, lane], own[2, lane]
-                        k = 9 * wp.max(row[lane], 0)
-                        p[lane] = turn[k] * a + turn[k + 3] * b + turn[k + 6] * c
-                        q[lane] = turn[k + 1] * a + turn[k + 4] * b + turn[k + 7] * c
-                        r[lane] = turn[k + 2] * a + turn[k + 5] * b + turn[k + 8] * c
+                for lane in range(LANES):
+                    p[lane] = own[0, lane]
+                    q[lane] = own[1, lane]
+                    r[lane] = own[2, lane]
+                turned = turn(linear, row, lowest, highest, p, q, r)
                 for lane in range(LANES):
                     a, b, c = own[0, lane], own[1, lane], own[2, lane]
                     usable = a * a + b * b + c * c > _SHORTEST
-                    unit = 1.0 / wp.sqrt(p[lane] * p[lane] + q[lane] * q[lane] + r[lane] * r[lane])
-                    x[lane] = wp.where(usable, p[lane] * unit, x[lane])
-                    y[lane] = wp.where(usable, q[lane] * unit, y[lane])
-                    z[lane] = wp.where(usable, r[lane] * unit, z[lane])
+                    tx, ty, tz = turned[0, lane], turned[1, lane], turned[2, lane]
+                    unit = 1.0 / wp.sqrt(tx * tx + ty * ty + tz * tz)
+                    x[lane] = wp.where(usable, tx * unit, x[lane])
+                    y[lane] = wp.where(usable, ty * unit, y[lane])
+                    z[lane] = wp.where(usable, tz * unit, z[lane])
             if normal:
                 for lane in range(LANES):
                     p[lane] = wp.where(row[lane] >= 0, x[lane], clear[0])

@@ -217,8 +217,9 @@ class ResolvePlan:
                 normal = self._scratch(wp.vec3f)
             clears = [wp.vec3f(*self._clear_of("normal")), wp.vec3f(*self._clear_of("Neye"))]
             planes = [self._scalars(geometry.normal), self._scalars(smooth_plane)]
-            turn = self._scalars(instances.object_from_world)
-            self._add(normals_kernel(self._lanes), [turn, instances, seen, *planes, *clears, normal, asked.get("Neye")])
+            self._add(
+                normals_kernel(self._lanes), [self._scalars(instances.world_from_object), seen, *planes, *clears, normal, asked.get("Neye")]
+            )
         if coloured:
             display_plane = None
             if display is not None:
@@ -233,8 +234,8 @@ class ResolvePlan:
             values = self._clear_of(name)
             make = {1: float, 2: wp.vec2f, 3: wp.vec3f}[len(values)]
             setattr(clears, member, make(*values))
-        turn, shapes = self._scalars(instances.object_from_world), self._scalars(instances.shape)
-        self._add(geometry_kernel(self._lanes), [vertices, turn, shapes, instances, *record, clears, planes])
+        linear, shapes = self._scalars(instances.world_from_object), self._scalars(instances.shape)
+        self._add(geometry_kernel(self._lanes), [vertices, linear, shapes, instances, *record, clears, planes])
 
     def _colour(
         self, materials: MaterialColumns, seen: wp.array, material_row: wp.array, normal: wp.array | None, display: wp.array | None

@@ -29,6 +29,7 @@ from hdwarp.aovs.pixel_runs import (
     world_ray,
 )
 from hdwarp.aovs.shape_hits import ball_crossings, cone_crossings, round_normal, round_parameters
+from hdwarp.aovs.turning import turn_normals
 from hdwarp.tables.structs import CAPSULE, CONE, CUBE, MESH, PLANE, SPHERE, InstanceColumns, ViewRow
 
 _OUTSIDE = 1.0e-4  # weights below minus this: the exact ray passes the triangle; see `grazing_hit`
@@ -38,6 +39,7 @@ _OUTSIDE = 1.0e-4  # weights below minus this: the exact ray passes the triangle
 def geometry_kernel(lanes: int) -> wp.Kernel:
     """Distances, positions, the geometric normal and weights, for runs of ``lanes`` pixels."""
     LANES, BLOCKS = lanes, block_count(lanes)
+    turn = turn_normals(lanes)
     ints = wp.types.vector(length=lanes, dtype=wp.int32)
     floats = wp.types.vector(length=lanes, dtype=wp.float32)
     doubles = wp.types.vector(length=lanes, dtype=wp.float64)
@@ -52,7 +54,7 @@ def geometry_kernel(lanes: int) -> wp.Kernel:
         jobs: wp.int32,
         rows: wp.int32,
         vertices: wp.array[wp.float32],  # MeshColumns.leaf_vertices, flat: (leaf, corner, axis, lane)
-        turn: wp.array[wp.float32],  # InstanceColumns.object_from_world, flat; its transpose turns normals, and keeps a mirrored outside
+        linear: wp.array[wp.float32],  # InstanceColumns.world_from_object, flat
         shapes: wp.array[wp.float32],  # InstanceColumns.shape, flat
         instances: InstanceColumns,
         slots: wp.array[ints],  # the visibility record, a block an item
@@ -370,18 +372,11 @@ def geometry_kernel(lanes: int) -> wp.Kernel:
                     y[lane] = wp.where(row[lane] >= 0, w1[lane], clear.barycentric[1])
                 store_pairs(x, y, low, high, pixel, out.barycentric)
             if out.normal:
-                if lowest == highest:
-                    shared = instances.object_from_world[highest]
-                    for lane in range(LANES):
-                        x[lane] = shared[0, 0] * nx[lane] + shared[1, 0] * ny[lane] + shared[2, 0] * nz[lane]
-                        y[lane] = shared[0, 1] * nx[lane] + shared[1, 1] * ny[lane] + shared[2, 1] * nz[lane]
-                        z[lane] = shared[0, 2] * nx[lane] + shared[1, 2] * ny[lane] + shared[2, 2] * nz[lane]
-                else:
-                    for lane in range(LANES):
-                        m = 9 * wp.max(row[lane], 0)
-                        x[lane] = turn[m] * nx[lane] + turn[m + 3] * ny[lane] + turn[m + 6] * nz[lane]
-                        y[lane] = turn[m + 1] * nx[lane] + turn[m + 4] * ny[lane] + turn[m + 7] * nz[lane]
-                        z[lane] = turn[m + 2] * nx[lane] + turn[m + 5] * ny[lane] + turn[m + 8] * nz[lane]
+                turned = turn(linear, row, lowest, highest, nx, ny, nz)
+                for lane in range(LANES):
+                    x[lane] = turned[0, lane]
+                    y[lane] = turned[1, lane]
+                    z[lane] = turned[2, lane]
                 for lane in range(LANES):
                     unit = 1.0 / wp.sqrt(x[lane] * x[lane] + y[lane] * y[lane] + z[lane] * z[lane])
                     x[lane] = wp.where(row[lane] >= 0, x[lane] * unit, clear.normal[0])

@@ -79,6 +79,6 @@ def what_is_seen(views: ViewTable, tables: SceneTables, moved: np.ndarray) -> tu
     seen.append(views.planes.numpy().tobytes())
     if len(moved):
         columns = tables.instances.columns()
-        places = columns.world_from_object, columns.object_from_world, columns.translation  # the inverse is rounded in its own way
+        places = columns.world_from_object, columns.translation
         seen += [array.numpy()[moved].tobytes() for array in places]
     return tuple(seen)

@@ -35,9 +35,8 @@ def narrow_matrix(m: wp.mat33d) -> wp.mat33f:
 
 @wp.struct
 class Placed:
-    """world = linear * object + translation; ``turn``: that of the body."""
+    """world = linear * object + translation."""
 
-    turn: wp.mat33d
     linear: wp.mat33d
     translation: wp.vec3d
 
@@ -50,7 +49,6 @@ class PosedColumns:
     item: wp.array[wp.int32]  # its row in what follows
     slot: wp.array[wp.int32]  # number of the body among those of its world
     body_from_object: wp.array[wp.mat33d]
-    object_from_body: wp.array[wp.mat33d]  # its inverse
     body_offset: wp.array[wp.vec3d]
     body_start: wp.array[wp.int32]  # by world + 1: first body of the world
 
@@ -68,7 +66,6 @@ def carried(pose: wp.transformf, body_from_object: wp.mat33d, body_offset: wp.ve
     turn = wp.quat_to_matrix(wp.normalize(wp.quatd(wp.float64(q[0]), wp.float64(q[1]), wp.float64(q[2]), wp.float64(q[3]))))
     shift = turn * body_offset
     placed = Placed()
-    placed.turn = turn
     placed.linear = turn * body_from_object
     placed.translation = wp.vec3d(wp.float64(p[0]) + shift[0], wp.float64(p[1]) + shift[1], wp.float64(p[2]) + shift[2])
     return placed
@@ -205,7 +202,6 @@ def _pose(
     placed = carried(body_q[body_of(instances, posed, row, item)], posed.body_from_object[item], posed.body_offset[item])
     linear = narrow_matrix(placed.linear)
     instances.world_from_object[row] = linear
-    instances.object_from_world[row] = narrow_matrix(posed.object_from_body[item] * wp.transpose(placed.turn))
     instances.translation[row] = placed.translation
     box = instance_box(instances, instances.source[row], linear, placed.translation, object_lower, object_upper)
     lower[row] = box.lower
@@ -220,13 +216,12 @@ def _place_copies(first: wp.int32, step: wp.int32, count: wp.int32, first_row: w
         return
     row = first_row + i
     source = instances.source[row]
-    instances.object_from_world[row] = instances.object_from_world[source]
     instances.world_from_object[row] = instances.world_from_object[source]
     instances.translation[row] = instances.translation[source]
 
 
 _ALL = slice(None)
-_PLACED = {"object_from_world": wp.mat33f, "world_from_object": wp.mat33f, "translation": wp.vec3d, "world": wp.int32, "source": wp.int32}
+_PLACED = {"world_from_object": wp.mat33f, "translation": wp.vec3d, "world": wp.int32, "source": wp.int32}
 _SOURCES = {
     "kind": wp.int32,
     "flags": wp.int32,
@@ -381,13 +376,7 @@ class InstanceTable:
             return
         host = index.instances
         linear, translation = place(host, meshes, worlds, rows)
-        inverse, live = np.zeros_like(linear), host["kind"][rows] >= 0
-        if live.all() and (linear == linear[0]).all():  # as instances that are only placed have it
-            inverse[:] = np.linalg.inv(linear[0])
-        else:
-            inverse[live] = np.linalg.inv(linear[live])
-        values = {"object_from_world": inverse, "world_from_object": linear, "translation": translation}
-        for name, items in values.items():
+        for name, items in (("world_from_object", linear), ("translation", translation)):
             self._placed[name].write_rows(rows, items)
         if not self.rows.has_copies:
             return
@@ -397,13 +386,8 @@ class InstanceTable:
             return
         device, _, linear, translation = self.spread(host, meshes, worlds, rows, linear, translation)
         copies = slice(len(rows), None)
-        values = {
-            "object_from_world": np.linalg.inv(linear[copies]),
-            "world_from_object": linear[copies],
-            "translation": translation[copies],
-        }
-        for name, items in values.items():
-            self._placed[name].write_rows(device[copies], items)
+        for name, items in (("world_from_object", linear), ("translation", translation)):
+            self._placed[name].write_rows(device[copies], items[copies])
 
     def spread(
         self,
@@ -452,9 +436,7 @@ class InstanceTable:
         self.posed.row = wp.array(device, dtype=wp.int32, device=self.device)
         self.posed.item = wp.array(which, dtype=wp.int32, device=self.device)
         self.posed.slot = wp.array(bodies.slot[body], dtype=wp.int32, device=self.device)
-        in_body = from_world[:, :3, :3] @ linear
-        self.posed.body_from_object = wp.array(in_body, dtype=wp.mat33d, device=self.device)
-        self.posed.object_from_body = wp.array(np.linalg.inv(in_body), dtype=wp.mat33d, device=self.device)
+        self.posed.body_from_object = wp.array(from_world[:, :3, :3] @ linear, dtype=wp.mat33d, device=self.device)
         self.posed.body_offset = wp.array(offset, dtype=wp.vec3d, device=self.device)
         self.posed.body_start = wp.array(bodies.world_start, dtype=wp.int32, device=self.device)
 

@@ -50,12 +50,22 @@ class MeshColumns:
     face_subset: wp.array[wp.int32]  # slot of the subset that owns the face, -1 none
 
 
+@wp.func
+def inverse_of(world_from_object: wp.mat33f) -> wp.mat33f:
+    """object_from_world, by way of double: rounded once."""
+    inverse = wp.inverse(wp.mat33d(world_from_object))
+    out = wp.mat33f()
+    for i in range(3):
+        for j in range(3):
+            out[i, j] = wp.float32(inverse[i, j])
+    return out
+
+
 @wp.struct
 class InstanceColumns:
     """Where instances are, and what they are. Copies of one prim in many worlds are many of the first and one of the second."""
 
     # One row an instance. world = world_from_object * object + translation, in the frame of the instance's world [m].
-    object_from_world: wp.array[wp.mat33f]
     world_from_object: wp.array[wp.mat33f]
     translation: wp.array[wp.vec3d]
     world: wp.array[wp.int32]  # -1 global

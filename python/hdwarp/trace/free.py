@@ -7,7 +7,7 @@ import functools
 import warp as wp
 
 from hdwarp.launch import LANE_OPTIONS
-from hdwarp.tables.structs import MESH, InstanceColumns, MeshColumns, TopLevel, vec16f
+from hdwarp.tables.structs import MESH, InstanceColumns, MeshColumns, TopLevel, inverse_of, vec16f
 from hdwarp.trace.bundles import RayBundle, RayBundles, RayHits, bundle_of_packet
 from hdwarp.trace.free_packet import (
     ACTIVE,
@@ -124,7 +124,7 @@ def free_kernel(kinds: SceneKinds, any_hit: bool) -> wp.Kernel:
                                 kind = wp.where((flags & bundle.hides) == 0, instances.kind[source], -1)
                                 if HAS_MESH:
                                     if kind == MESH:
-                                        inverse = instances.object_from_world[instance]
+                                        inverse = inverse_of(instances.world_from_object[instance])
                                         frame.rays = object_rays(rays, axes.axis, offset, inverse, False, False)
                                         key_floor = trace_mesh_free(
                                             meshes,

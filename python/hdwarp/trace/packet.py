@@ -18,6 +18,7 @@ from hdwarp.tables.structs import (
     TopLevel,
     ViewRow,
     Visibility,
+    inverse_of,
     vec16f,
 )
 from hdwarp.trace.instances import NO_CHILD, ObjectFrame, trace_mesh, trace_shape
@@ -132,7 +133,7 @@ def trace_kernel(kinds: SceneKinds, affine: bool, peel: bool = False) -> wp.Kern
                         kind = wp.where((flags & view.hides) == 0, instances.kind[source], -1)
                         if HAS_MESH:
                             if kind == MESH:
-                                inverse = instances.object_from_world[row]
+                                inverse = inverse_of(instances.world_from_object[row])
                                 frame.rays = object_rays(rays, view.forward, offset, inverse, AFFINE, orthographic)
                                 key_floor = trace_mesh(
                                     meshes,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import warp as wp
 
 from hdwarp.tables.bvh import EMPTY_CHILD
-from hdwarp.tables.structs import MESH, InstanceColumns, MeshColumns, TopLevel, vec8f, vec8i, vec16f
+from hdwarp.tables.structs import MESH, InstanceColumns, MeshColumns, TopLevel, inverse_of, vec8f, vec8i, vec16f
 from hdwarp.trace.instances import prefetch_leaf, prefetch_node
 from hdwarp.trace.layers import is_seen_already
 from hdwarp.trace.nodes import NO_HIT, STACK
@@ -404,8 +404,9 @@ def object_ray(instances: InstanceColumns, row: wp.int32, ray: WorldRay, origin:
         slide = -wp.dot(widen(ray.forward), offset)
         offset = offset + widen(ray.direction) * slide
         inside.shift = wp.float32(slide)
-    inside.origin = times(instances.object_from_world[row], narrow(offset))
-    inside.direction = times(instances.object_from_world[row], ray.direction)
+    object_from_world = inverse_of(instances.world_from_object[row])
+    inside.origin = times(object_from_world, narrow(offset))
+    inside.direction = times(object_from_world, ray.direction)
     return inside
 
 
