@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hdwarp.delegate.rows import HostColumns, RowMap
+from hdwarp.delegate.rows import HostColumns, RowMap, is_sparse
 
 
 def test_a_row_keeps_its_number_while_others_come_and_go():
@@ -60,3 +60,39 @@ def test_columns_grow_by_doubling_and_keep_what_they_hold():
     assert columns["value"][-1].tolist() == [-1, -1]
     columns.clear_rows(2, 1)
     assert columns["value"][2].tolist() == [-1, -1]
+
+
+def test_numbering_anew_leaves_no_gaps():
+    rows = RowMap()
+    for key, count in (("a", 2), ("b", 3), ("c", 1), ("d", 2)):
+        rows.insert(key, count)
+    rows.remove("b")
+    assert rows.renumber("dac").tolist() == [6, 7, 0, 1, 5]
+    assert [rows.run(key) for key in "dac"] == [(0, 2), (2, 2), (4, 1)]
+    assert rows.insert("e", 3) == 5 and rows.allocator.peak == 8
+    for key in "dace":
+        rows.remove(key)
+    assert rows.renumber([]).tolist() == [] and rows.insert("f") == 0
+
+
+def test_few_rows_are_never_sparse():
+    assert not is_sparse(0, 4096) and is_sparse(1024, 4097) and not is_sparse(1025, 4097)
+    rows = RowMap()
+    for i in range(5000):
+        rows.insert(i)
+    for i in range(3751):
+        assert not rows.allocator.is_sparse
+        rows.remove(4999 - i)
+    assert rows.allocator.is_sparse
+    rows.insert("a", 100)  # forgets the free rows at the end; the table is as large as before
+    assert rows.allocator.size < 2000 and rows.allocator.peak == 5000
+
+
+def test_columns_keep_rows_in_another_order():
+    columns = HostColumns(value=(np.int32, (), -1))
+    columns.reserve(1000)
+    columns["value"][:] = np.arange(columns.capacity)
+    columns.keep(np.array([900, 3, 17]))
+    assert columns.capacity == 16 and columns["value"].tolist() == [900, 3, 17] + [-1] * 13
+    columns.keep(np.zeros(0, np.int64))
+    assert columns.capacity == 0 and len(columns["value"]) == 0

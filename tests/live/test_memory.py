@@ -6,12 +6,17 @@ import gc
 import resource
 from pathlib import Path
 
+import numpy as np
 import pytest
-from pxr import UsdGeom, UsdShade
+from pxr import Sdf, Usd, UsdGeom, UsdShade, Vt
 from tests.live import moving
 from tests.live.test_live_stage import check
+from tests.live.test_shrinking import limits
 
+from hdwarp.delegate.render_index import RenderIndex
 from hdwarp.scene import Scene
+from hdwarp.stage.columns import GeometryKind, Gprim, StageChanges, gprim_keys
+from hdwarp.tables.scene_tables import SceneTables
 
 MEBIBYTE = 1 << 20
 
@@ -112,6 +117,115 @@ def test_hundreds_of_edits_hold_steady(device):
 @pytest.mark.timeout(900)
 def test_ten_thousand_edits_hold_steady(device):
     assert cycles(device, 1200, 9600) < 8 * MEBIBYTE
+
+
+def host_bytes(scene: Scene) -> int:
+    """Bytes of the NumPy columns by row."""
+    index, tables = scene.index, scene.tables
+    columns = [*index.instances._data.values(), *index.subsets._data.values(), *index.tracker._bits.values(), tables._live, tables._kinds]
+    columns += [tables._cutouts.hidden, tables._cutouts._partly, tables._places._is_far, tables._tree._main_item]
+    columns += [tables.instances._is_posed, tables.instances.rows._member, tables.meshes.centre, tables.meshes.lower, tables.meshes._held]
+    return sum(column.nbytes for column in columns)
+
+
+def previous_bytes(scene: Scene) -> int:
+    previous = scene.tables.previous
+    return sum(growing.array.capacity for growing in (previous._world_from_object, previous._translation, previous._point_start))
+
+
+def material_bytes(scene: Scene) -> int:
+    return sum(growing.array.capacity for growing in scene.tables.materials._arrays.values())
+
+
+def fill(stage: Usd.Stage, count: int, parts: int, rng: np.random.Generator) -> None:
+    """``count`` cubes, those that are in no other instancer, from point instancers."""
+    for part in range(parts):
+        path = f"/World/part{part}"
+        if stage.GetPrimAtPath(path):
+            continue
+        instancer = UsdGeom.PointInstancer.Define(stage, path)
+        UsdGeom.Cube.Define(stage, f"{path}/cube").CreateSizeAttr(0.05)
+        instancer.CreatePrototypesRel().SetTargets([f"{path}/cube"])
+        instancer.CreateProtoIndicesAttr(Vt.IntArray(count // parts, 0))
+        instancer.CreatePositionsAttr(Vt.Vec3fArray.FromNumpy(rng.uniform(-4, 4, (count // parts, 3)).astype(np.float32)))
+
+
+def test_instances_that_are_gone_give_their_memory_back(device):
+    """99,000 of 100,000 go in random order; then there are as many again, twice."""
+    count, parts, left = 100_000, 1000, 10
+    rng, stage = np.random.default_rng(0), moving.new_stage(4)
+    fill(stage, count, parts, rng)
+    with Scene(stage, device=device, time=1) as scene:
+        scene.keep_previous()
+        for _ in range(2):
+            sizes = [(scene.tables.device_bytes, host_bytes(scene), previous_bytes(scene))]
+            with Sdf.ChangeBlock():
+                for part in rng.permutation(parts)[left:]:
+                    del stage.GetRootLayer().GetPrimAtPath("/World").nameChildren[f"part{part}"]
+            done = check(scene, 1)
+            sizes.append((scene.tables.device_bytes, host_bytes(scene), previous_bytes(scene)))
+            assert done.instances_removed == count - left * (count // parts)
+            assert done.rows_uploaded == scene.index.instance_count == left * (count // parts) + 6
+            assert all(after < before / 40 for before, after in zip(*sizes, strict=True)), sizes
+            fill(stage, count, parts, rng)
+            check(scene, 1)
+
+
+def test_meshes_and_their_subsets_give_their_memory_back(device):
+    """1,170 of 1,200 prims go, every one with a mesh, a material and a face set of its own."""
+    count, left = 1200, 30
+    rng, stage = np.random.default_rng(0), moving.new_stage(4)
+    layer = stage.GetRootLayer()
+    with Sdf.ChangeBlock():
+        for i in range(count):
+            prim = Sdf.CreatePrimInLayer(layer, f"/World/m{i}")
+            prim.specifier, prim.typeName = Sdf.SpecifierDef, "Mesh"
+            points = [(x / 9 + i % 40 / 5 - 4, y / 9 + i // 40 / 5 - 4, 1e-4 * i) for x, y, _ in moving.SQUARE]
+            for name, kind, value in (
+                ("points", Sdf.ValueTypeNames.Point3fArray, points),
+                ("faceVertexCounts", Sdf.ValueTypeNames.IntArray, [3, 3]),
+                ("faceVertexIndices", Sdf.ValueTypeNames.IntArray, [0, 1, 2, 0, 2, 3]),
+            ):
+                Sdf.AttributeSpec(prim, name, kind).default = value
+            for path, material in ((f"/World/m{i}", f"/World/Looks/a{i}"), (f"/World/m{i}/part", f"/World/Looks/b{i % 50}")):
+                Sdf.CreatePrimInLayer(layer, material).specifier = Sdf.SpecifierDef
+                layer.GetPrimAtPath(material).typeName = "Material"
+                bound = Sdf.CreatePrimInLayer(layer, path)
+                bound.specifier = Sdf.SpecifierDef
+                bound.SetInfo("apiSchemas", Sdf.TokenListOp.CreateExplicit(["MaterialBindingAPI"]))
+                Sdf.RelationshipSpec(bound, "material:binding").targetPathList.explicitItems = [material]
+            part = layer.GetPrimAtPath(f"/World/m{i}/part")
+            part.typeName = "GeomSubset"
+            Sdf.AttributeSpec(part, "familyName", Sdf.ValueTypeNames.Token).default = "materialBind"
+            Sdf.AttributeSpec(part, "indices", Sdf.ValueTypeNames.IntArray).default = [1]
+    with limits(400, 4), Scene(stage, device=device, time=1) as scene:
+        assert min(map(len, (scene.index.subset_rows, scene.index.material_rows, scene.index.meshes))) >= count
+        before = scene.tables.device_bytes, host_bytes(scene), material_bytes(scene)
+        with Sdf.ChangeBlock():
+            for i in rng.permutation(count)[left:]:
+                layer.GetPrimAtPath(f"/World/m{i}").active = layer.GetPrimAtPath(f"/World/Looks/a{i}").active = False
+        check(scene, 1)
+        after = scene.tables.device_bytes, host_bytes(scene), material_bytes(scene)
+        assert all(now < then / 25 for now, then in zip(after, before, strict=True)), (before, after)
+        with Sdf.ChangeBlock():
+            for i in rng.permutation(count)[:600]:
+                layer.GetPrimAtPath(f"/World/m{i}").active = layer.GetPrimAtPath(f"/World/Looks/a{i}").active = True
+        check(scene, 1)
+
+
+def test_around_any_size_rows_come_and_go_without_work(device):
+    """After a renumbering it takes four times as many rows, or a quarter, to do anything again."""
+    index, tables = RenderIndex(), SceneTables(device)
+    balls = gprim_keys([Gprim(f"/p{i}", GeometryKind.SPHERE, None, np.eye(4)[None]) for i in range(2000)])
+    steps = []
+    with limits(400, 4):
+        for count in (2000, 600, 499, 501, 499, 900, 499, 501, 500, 126, 124, 126, 124):
+            index.apply(StageChanges(gprims={key: ball if i < count else None for i, (key, ball) in enumerate(balls.items())}))
+            tables.sync(index)
+            steps.append(index.renumberings)
+            assert index.instance_count == count
+    assert steps == [0, 0] + [1] * 7 + [2] * 4
+    assert index.instances.capacity == 128
 
 
 def opened_and_closed(device: str, warm: int, count: int) -> tuple[int, int]:

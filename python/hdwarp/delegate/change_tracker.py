@@ -53,6 +53,11 @@ class ChangeTracker:
         rows = self._rows(table)
         return rows[self._bits[table][rows] & ~np.uint16(bits) == 0]
 
+    def forget_rows(self, table: str) -> None:
+        """Rows have other numbers from now on: forget which were marked, and let go of the memory."""
+        self._bits[table] = np.zeros(0, np.uint16)
+        self._marked[table] = []
+
     def is_clean(self) -> bool:
         return not any(self._marked.values())
 

@@ -50,6 +50,10 @@ class GprimOrder:
         self.start, self.count = np.delete(self.start, place), np.delete(self.count, place)
         return place
 
+    def pack(self) -> None:
+        """Rows are numbered anew, without gaps, in this order: row and rank are one."""
+        self.start = np.cumsum(self.count) - self.count
+
     def ranks(self, first: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """(rows, primIds, ranks) from place ``first`` on: (n,) int64, int32, int32."""
         start, count = self.start[first:], self.count[first:]

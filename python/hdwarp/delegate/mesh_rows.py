@@ -18,6 +18,7 @@ class MeshRows:
     def __init__(self, tracker: ChangeTracker) -> None:
         self.meshes: dict[int, MeshGeometry] = {}  # by row
         self._tracker, self.allocator = tracker, RowAllocator()
+        self.renumberings = 0  # counts calls of `renumber`
         self._rows: dict[MeshGeometry, int] = {}
         self._users: dict[int, int] = {}  # gprims by row
         self._alike: dict[tuple, list[MeshGeometry]] = {}  # by sketch
@@ -72,6 +73,22 @@ class MeshRows:
             self.allocator.release(row, 1)
         self._tracker.mark("meshes", np.array(removed, np.int64), DirtyBits.VISIBILITY)
         return len(inserted), len(removed), moved
+
+    def renumber(self) -> np.ndarray:
+        """Give all meshes other rows, without gaps, all dirty; the new row by old one, -1 of those that were free and, the last, of no
+        mesh."""
+        old = sorted(self.meshes)
+        moved = np.full(self.allocator.peak + 1, -1, np.int32)
+        moved[old] = np.arange(len(old))
+        meshes, self._users = [self.meshes[row] for row in old], {new: self._users[row] for new, row in enumerate(old)}
+        self.meshes.clear()  # the index has it too
+        self.meshes.update(enumerate(meshes))
+        self._rows = {mesh: row for row, mesh in enumerate(meshes)}
+        self.allocator = RowAllocator(len(old))
+        self._tracker.forget_rows("meshes")
+        self._tracker.mark("meshes", np.arange(len(old)), DirtyBits.ALL)
+        self.renumberings += 1
+        return moved
 
     def _first_like(self, mesh: MeshGeometry) -> MeshGeometry:
         alike = self._alike.setdefault(mesh_sketch(mesh), [])

@@ -49,9 +49,9 @@ class IndexCounts:
 
 
 class RenderIndex:
-    """Rows of everything drawn. A row keeps its number while its prim lives; what is given out (primId, materialId, bodyId,
-    the rank that settles ties) are ranks in sorted path order, so that they depend on what the stage holds and not on its history.
-    Bodies are few and looked up by rank: their row is their rank."""
+    """Rows of everything drawn. A row keeps its number while its prim lives and `renumberings` stays; what is given out (primId,
+    materialId, bodyId, the rank that settles ties) are ranks in sorted path order, so that they depend on what the stage holds and not on
+    its history. Bodies are few and looked up by rank: their row is their rank."""
 
     def __init__(self, worlds: Worlds | None = None) -> None:
         """``worlds``: which worlds there are; None: one."""
@@ -90,6 +90,7 @@ class RenderIndex:
         self.body_paths: list[str] = []
         self.instance_count = 0
         self.written = WrittenGprims(self)  # points and primvars that a caller sets in place of the stage's
+        self.renumberings = 0  # counts how often instances, subsets and materials were given other rows; meshes: `MeshRows.renumberings`
         self._order = GprimOrder()
         self._body_row: dict[str, int] = {}
         self._instancers: dict[int, Instancer] | None = None  # made when somebody asks
@@ -227,6 +228,8 @@ class RenderIndex:
             gprims |= dict.fromkeys(self.gprims.keys() - gprims.keys())
         meshes = self.mesh_rows.apply(gprims, self.gprims)
         inserted, removed, changed = self._apply_gprims(gprims)
+        if any(rows.allocator.is_sparse for rows in (self.gprim_rows, self.subset_rows, self.mesh_rows)):
+            self._renumber()
         return IndexCounts(*meshes, inserted, removed, changed, materials_changed, bodies_changed, cameras_changed)
 
     def _apply_rows(self, table: str, rows: RowMap, items: dict, changes: Mapping[str, object], complete: bool) -> int:
@@ -388,6 +391,31 @@ class RenderIndex:
         self.tracker.mark("instances", rows[fresh], DirtyBits.ALL)
         return int(fresh.sum()), int((touched & ~fresh).sum())
 
+    def _renumber(self) -> None:
+        """Most of what was drawn is gone: give what is left rows without gaps, all dirty, and let go of the memory of the others. Materials
+        are numbered anew along with the rest, never for their own sake: pictures do not change when unbound ones go."""
+        host, subsets = self.instances, self.subsets
+        subset_moved, material_moved = (_row_map(rows.allocator.peak) for rows in (self.subset_rows, self.material_rows))
+        old_subsets = self.subset_rows.renumber(key for key in self.gprim_order if key in self.subset_rows)
+        old_materials = self.material_rows.renumber(self.material_paths)
+        subset_moved[old_subsets] = np.arange(len(old_subsets))
+        material_moved[old_materials] = np.arange(len(old_materials))
+        host.keep(self.gprim_rows.renumber(self.gprim_order))
+        self._order.pack()
+        subsets.keep(old_subsets)
+        host["subset_start"][:] = np.where(host["subset_count"] > 0, subset_moved[host["subset_start"]], 0)
+        for column in (host["material"], subsets["material"]):
+            column[:] = material_moved[column]
+        if self.mesh_rows.allocator.is_sparse:
+            host["mesh"][:] = self.mesh_rows.renumber()[host["mesh"]]
+        self.materials = {new: self.materials[old] for new, old in enumerate(old_materials.tolist())}
+        self.material_id = np.arange(len(old_materials), dtype=np.int32)
+        self.gprims = dict(self.gprims)  # a dictionary itself does not shrink
+        for table, rows in (("instances", self.gprim_rows), ("subsets", self.subset_rows), ("materials", self.material_rows)):
+            self.tracker.forget_rows(table)
+            self.tracker.mark(table, np.arange(rows.allocator.size), DirtyBits.ALL)
+        self.renumberings += 1
+
     def _worlds_of(self, records: list[Gprim], counts: np.ndarray) -> np.ndarray:
         if not self.worlds.groups:
             return np.zeros(int(counts.sum()), np.int32)
@@ -411,6 +439,11 @@ class RenderIndex:
             column[:] = materials
             self.tracker.mark("subsets", np.arange(start, start + count), DirtyBits.MATERIAL)
         return starts, differs
+
+
+def _row_map(size: int) -> np.ndarray:
+    """(size + 1,) int32, to be filled with new rows by old; -1 for rows that are gone and, the last, for none."""
+    return np.full(size + 1, -1, np.int32)
 
 
 def authored_ids(instancers: Mapping[int, Instancer], prim_id: int | None, instance_id: int) -> tuple[int, ...]:

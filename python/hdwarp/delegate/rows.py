@@ -1,32 +1,51 @@
-"""delegate.rows: stable row numbers for keyed items, and host columns that grow. NumPy only."""
+"""delegate.rows: stable row numbers for keyed items, host columns, and when there are so few rows left that both are made anew.
+NumPy only."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 
 import numpy as np
 
+FEW_ROWS = 4096  # tables of so many rows keep their memory
+SPARSE = 4  # others let go of it when fewer than one row in so many is in use
+
+
+def is_sparse(used: int, held: int) -> bool:
+    """Whether a table with room for ``held`` rows, of which ``used`` are in use, is worth making anew. One made for ``used`` rows is not,
+    before far more have come or most of these have gone: around any size rows may come and go without work."""
+    return held > FEW_ROWS and SPARSE * used < held
+
 
 class RowAllocator:
-    """Hands out runs of consecutive rows and takes them back; a row number never changes while its item lives."""
+    """Hands out runs of consecutive rows and takes them back; a row number does not change while its item lives, unless all are numbered
+    anew (`RowMap.renumber`)."""
 
-    def __init__(self) -> None:
-        self.size = 0  # rows in use lie below; a table needs at least this many
+    def __init__(self, size: int = 0) -> None:
+        """``size``: rows in use from the start."""
+        self.size = size  # rows in use lie below; a table needs at least this many
+        self.peak = size  # the largest size so far: tables have had room for it
         self._free: dict[int, list[int]] = {}  # run length -> starts of free runs
         self._free_count = 0
+
+    @property
+    def is_sparse(self) -> bool:
+        """Few rows are in use of those that there were."""
+        return is_sparse(self.size - self._free_count, self.peak)
 
     def allocate(self, count: int) -> int:
         """First row of a run of ``count`` rows."""
         if not self._free_count:
-            self.size += count
-            return self.size - count
+            return self._append(count)
         if not self._free.get(count) and 2 * self._free_count > self.size:
             self._join()
         start = self._reuse(count)
-        if start < 0:
-            start = self.size
-            self.size += count
-        return start
+        return self._append(count) if start < 0 else start
+
+    def _append(self, count: int) -> int:
+        self.size += count
+        self.peak = max(self.peak, self.size)
+        return self.size - count
 
     def release(self, start: int, count: int) -> None:
         if count:
@@ -110,15 +129,28 @@ class RowMap:
         """Give the run of ``old`` to ``new``."""
         self._runs[new] = self._runs.pop(old)
 
+    def renumber(self, keys: Iterable[Hashable]) -> np.ndarray:
+        """Give all runs other rows, without gaps, in the order of ``keys``, which are all there are; the old rows, in the order of the
+        new."""
+        keys = list(keys)
+        start, count = np.array([self._runs[key] for key in keys], np.int64).reshape(-1, 2).T
+        first = np.cumsum(count) - count
+        self._runs = dict(zip(keys, zip(first.tolist(), count.tolist(), strict=True), strict=True))
+        self.allocator = RowAllocator(int(count.sum()))
+        return np.repeat(start - first, count) + np.arange(self.allocator.size)
+
 
 class HostColumns:
-    """Named NumPy columns of one table, grown together by doubling; rows never move."""
+    """Named NumPy columns of one table, grown together by doubling."""
 
     def __init__(self, **columns: tuple[np.dtype | type, tuple[int, ...], float]) -> None:
         """``name=(dtype, shape of one row, value of an unused row)``."""
-        self.capacity = 0
         self._spec = columns
-        self._data = {name: np.full((0, *shape), fill, dtype) for name, (dtype, shape, fill) in columns.items()}
+        self._clear()
+
+    def _clear(self) -> None:
+        self.capacity = 0
+        self._data = {name: np.full((0, *shape), fill, dtype) for name, (dtype, shape, fill) in self._spec.items()}
 
     def __getitem__(self, name: str) -> np.ndarray:
         return self._data[name]
@@ -135,6 +167,14 @@ class HostColumns:
             grown[: self.capacity] = self._data[name]
             self._data[name] = grown
         self.capacity = capacity
+
+    def keep(self, rows: np.ndarray) -> None:
+        """Hold ``rows`` alone, in this order, from row 0 on; let go of the memory of the others."""
+        kept = {name: column[rows] for name, column in self._data.items()}
+        self._clear()
+        self.reserve(len(rows))
+        for name, items in kept.items():
+            self._data[name][: len(rows)] = items
 
     def clear_rows(self, start: int, count: int) -> None:
         for name, (_, _, fill) in self._spec.items():

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import warp as wp
 
+from hdwarp.delegate.rows import is_sparse
 from hdwarp.delegate.worlds import Worlds
 from hdwarp.errors import ArgumentError, NotSupported
 from hdwarp.stage.columns import MAX_CLIPPING_PLANES, Camera
@@ -182,6 +183,10 @@ class CameraTable:
             self.version += 1
             self._written.clear()
             changed = np.ones(len(record), bool)
+            if is_sparse(len(record), self._arrays["transform"].array.shape[0]):
+                self.plane_width = 0
+                for growing in self._arrays.values():
+                    growing.reset()
         else:  # one that moves together with its body has the columns it had
             places = [(then.world_from_camera, now.world_from_camera) for then, now in zip(before, cameras, strict=True)]
             changed = np.array([then is not now and not np.array_equal(then, now) for then, now in places], bool)[record]

@@ -13,7 +13,7 @@ class Cutouts:
     def __init__(self) -> None:
         self.hidden = np.zeros(0, bool)
         self._partly = np.zeros(0, bool)  # faces of it are cut away, others are not
-        self._cut: frozenset[int] = frozenset()  # rows of materials that cut
+        self._cut: frozenset[int] | None = None  # rows of materials that cut; None: not looked at yet
 
     @property
     def are_partial(self) -> bool:
@@ -26,7 +26,7 @@ class Cutouts:
         if size > len(self.hidden):
             more = np.zeros(size - len(self.hidden), bool)
             self.hidden, self._partly = np.concatenate([self.hidden, more]), np.concatenate([self._partly, more])
-        if len(index.tracker.dirty_rows("materials")):
+        if self._cut is None or len(index.tracker.dirty_rows("materials")):
             cut = frozenset(row for row, material in index.materials.items() if material.is_cut_away)
             if cut != self._cut:
                 self._cut, rows = cut, np.arange(size)

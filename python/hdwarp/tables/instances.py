@@ -6,7 +6,7 @@ import numpy as np
 import warp as wp
 
 from hdwarp.delegate.render_index import RenderIndex
-from hdwarp.delegate.rows import HostColumns
+from hdwarp.delegate.rows import HostColumns, is_sparse
 from hdwarp.launch import launch
 from hdwarp.tables.attributes import AttributeColumns, PrimRows
 from hdwarp.tables.bodies import BodyTable
@@ -259,6 +259,19 @@ class InstanceTable:
     def size(self) -> int:
         """Rows, those of copies included."""
         return self.rows.size
+
+    @property
+    def is_sparse(self) -> bool:
+        """Far fewer rows are in use than there is room for: worlds have fewer or smaller copies."""
+        return is_sparse(self.size, self._placed["source"].array.shape[0])
+
+    def restart(self) -> None:
+        """Forget all, and let go of the memory."""
+        self.rows = WorldRows()
+        for growing in (*self._growing(), self._object_lower, self._object_upper, self._lower, self._upper):
+            growing.reset()
+        self._is_posed = np.zeros(0, bool)
+        self.posed = None
 
     def columns(self, *, flags: wp.array | None = None) -> InstanceColumns:
         """The struct kernels take. ``flags``: a sensor's own in place of the table's."""

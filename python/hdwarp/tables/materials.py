@@ -37,6 +37,11 @@ class MaterialTable:
         """Where the columns lie: other addresses, other structs."""
         return [growing.array.ptr for growing in self._arrays.values()]
 
+    def restart(self) -> None:
+        """Forget all, and let go of the memory."""
+        for growing in self._arrays.values():
+            growing.reset()
+
     def sync(self, materials: Mapping[int, Material], material_id: np.ndarray, rows: np.ndarray) -> None:
         """Write ``rows`` (ascending) of ``materials`` (row -> record); ``material_id`` is the rank by row. Rows without record are left."""
         rows = np.array([row for row in rows.tolist() if row in materials], np.int64)

@@ -174,6 +174,13 @@ class MeshTable:
         for growing in self._arrays.values():
             growing.reset()
 
+    def restart(self) -> None:
+        """Rows have other numbers now, and are all dirty: forget all, and let go of the memory."""
+        self._restart()
+        self.size, self.is_moved = 0, False
+        self.lower, self.upper, self.centre, self.scale = np.zeros((0, 3)), np.zeros((0, 3)), np.zeros((0, 3)), np.ones(0)
+        self._held, self._empty = np.zeros(0, np.int64), set()
+
     def _refit(self, rows: list[int], meshes: Mapping[int, MeshGeometry]) -> int:
         batches: dict[int, _Batch] = {}
         for row in rows:

@@ -11,6 +11,7 @@ import warp as wp
 
 from hdwarp.delegate.previous_rows import MovedRows
 from hdwarp.delegate.render_index import RenderIndex
+from hdwarp.delegate.rows import is_sparse
 from hdwarp.tables.cameras import CameraColumns, CameraTable, camera_arrays, columns_of, lens_columns, mounts, stamped
 from hdwarp.tables.instances import InstanceTable, PosedColumns, body_of, carried, narrow_matrix, place, world_box
 from hdwarp.tables.meshes import MeshTable
@@ -151,6 +152,14 @@ class PreviousPoses:
         growing = (self._world_from_object, self._translation, self._point_start, self._points, *self._chosen.values())
         return [array.array.ptr for array in growing]
 
+    def restart(self) -> None:
+        """Rows have other numbers now, or far fewer are left: forget where things were, and let go of the memory. The next `sync` is to be
+        of all rows."""
+        places = self._world_from_object, self._translation, self._point_start, self._points, self._points_lower, self._points_upper
+        for growing in places:
+            growing.reset()
+        self._moved = MovedRows(np.zeros(0, np.int64), np.zeros((0, 3, 4)))
+
     def sync(
         self,
         index: RenderIndex,
@@ -239,6 +248,9 @@ class PreviousPoses:
         did_differ, record = self._cameras_differ, cameras.record
         old = [index.previous.camera(camera) for camera in cameras.cameras]
         self._cameras_differ = np.array([bits != 0 for _, bits in old], bool)[record]
+        if is_sparse(len(record), self._camera_changes.array.shape[0]):
+            for array in (self._camera_changes, *self._chosen.values(), *self._stored.values()):
+                array.reset()
         for array in (self._camera_changes, *self._chosen.values()):
             array.reserve(max(len(record), 1))
         if old:

@@ -63,20 +63,26 @@ class SceneTables:
         self.is_posed = False  # `pose` has moved bodies since the last upload
         self.previous: PreviousPoses | None = None  # where things were a frame ago: `keep_previous`
         self._nodes = TopNodes(self.device)
+        self._primvars: dict[tuple[str, int | None], BuiltPrimvar] = {}
+        self._primvars_dropped = 0
+        self.written = WrittenValues(self)  # points and primvars that a caller sets
+        self._forget_instances()
+        self._renumberings = 0, 0  # of the index and of its meshes, followed so far
+        self._restarts, self._starts_over = 0, False
+        self._index: RenderIndex | None = None
+        self._layout: object = None
+        self.world_columns = WorldColumns()
+        self._world_root, self._global_root = GrowingArray(wp.int32, self.device, fill=-1), GrowingArray(wp.int32, self.device, fill=-1)
+        self._global_offset = GrowingArray(wp.vec3d, self.device)
+
+    def _forget_instances(self) -> None:
+        """What is kept by row of the index, beside `instances`."""
         self._tree, self._world_trees = TopLevelTree(self._nodes), WorldTrees(self._nodes)
         self._cutouts = Cutouts()
         self._places = _Places()
         self._live = np.zeros(0, bool)  # by row: draws something
         self._kinds = np.zeros(0, np.int32)  # by row, as counted
         self._kind_counts = np.zeros(int(max(GeometryKind)) + 2, np.int64)  # the last for unused rows
-        self._primvars: dict[tuple[str, int | None], BuiltPrimvar] = {}
-        self._primvars_dropped = 0
-        self.written = WrittenValues(self)  # points and primvars that a caller sets
-        self._index: RenderIndex | None = None
-        self._layout: object = None
-        self.world_columns = WorldColumns()
-        self._world_root, self._global_root = GrowingArray(wp.int32, self.device, fill=-1), GrowingArray(wp.int32, self.device, fill=-1)
-        self._global_offset = GrowingArray(wp.vec3d, self.device)
         self._roots: tuple | None = None
 
     @property
@@ -113,12 +119,28 @@ class SceneTables:
         """Bring the device in step with the index: the rows that are dirty, and what depends on them."""
         self._index = index
         tracker = index.tracker
-        if tracker.is_clean():
+        renumberings = index.renumberings, index.mesh_rows.renumberings
+        if tracker.is_clean() and renumberings == self._renumberings and not self._starts_over:
             self._sync_previous(_NO_ROWS)
             return TableCounts()
+        self.unposed_version += self.is_posed and self.instances.posed is not None
+        if renumberings[1] != self._renumberings[1]:
+            self.meshes.restart()
+        if renumberings != self._renumberings:
+            self._restart()
+        self._renumberings = renumberings
+        copies_moved = self.instances.sync_rows(index)
+        if self.instances.is_sparse:
+            self._restart()
+            copies_moved = self.instances.sync_rows(index)
         mesh_counts, mesh_rows = self.meshes.sync(index)
         dirty = tracker.dirty_rows("instances", ~DirtyBits.IDS)
         renumbered = tracker.clean_but_for("instances", DirtyBits.IDS)
+        subset_rows, material_rows = tracker.dirty_rows("subsets"), tracker.dirty_rows("materials")
+        if self._starts_over:
+            dirty, renumbered = np.flatnonzero(index.instances["kind"] >= 0), _NO_ROWS
+            subset_rows = np.arange(index.subset_rows.allocator.size)
+            mesh_rows, material_rows = (np.array(sorted(items), np.int64) for items in (index.meshes, index.materials))
         if len(mesh_rows):
             self.instances.write_mesh_bounds(self.meshes, mesh_rows)
             used = np.zeros(self.meshes.size + 1, bool)  # the last for no mesh
@@ -131,24 +153,24 @@ class SceneTables:
         moved_worlds = self.worlds.sync(index.worlds, self._places.sync(index, self.meshes, dirty))
         bodies_dirty = len(moved_worlds) > 0 or len(tracker.dirty_rows("bodies")) > 0
         rows = np.union1d(dirty, hidden_rows) if len(hidden_rows) else dirty
-        if self.instances.sync_rows(index):  # copies have other rows now
+        if copies_moved:  # they have other rows now
             rows = np.union1d(rows, np.concatenate([*self.instances.rows.members.values(), _NO_ROWS]))
         if len(moved_worlds):
             rows = np.union1d(rows, np.flatnonzero(np.isin(index.instances["world"], moved_worlds)))
         if self.is_posed or bodies_dirty:
             rows = np.union1d(rows, np.flatnonzero(index.instances["body"] >= 0))
-        self.unposed_version += self.is_posed and self.instances.posed is not None
         self.is_posed = False
         # Rows that are written for their body's sake alone are not new: where they are, `pose` says.
-        self._count_picture(index, len(dirty) > 0 or len(hidden_rows) > 0 or len(renumbered) > 0 or len(moved_worlds) > 0)
+        is_new = self._starts_over or any(len(found) for found in (dirty, hidden_rows, renumbered, moved_worlds))
+        self._count_picture(index, is_new)
         if bodies_dirty:
             self.bodies.sync(index, self.worlds)
         self.instances.sync(index, self.meshes, self.worlds, rows, self._cutouts.hidden)
         self.instances.write_ids(index, renumbered)
-        self.instances.write_subsets(index, tracker.dirty_rows("subsets"))
+        self.instances.write_subsets(index, subset_rows)
         if bodies_dirty or self.instances.are_carried(index, rows):
             self.instances.sync_bodies(index, self.meshes, self.worlds, self.bodies)
-        self.materials.sync(index.materials, index.material_id, tracker.dirty_rows("materials"))
+        self.materials.sync(index.materials, index.material_id, material_rows)
         if bodies_dirty or len(tracker.dirty_rows("cameras")):
             self.cameras.sync(list(index.cameras.values()), self.worlds, self.bodies)
         if len(tracker.dirty_rows("instances", DirtyBits.VISIBILITY)):
@@ -158,15 +180,32 @@ class SceneTables:
         self._drop_primvars(tracker)
         for table in tracker.TABLES:
             tracker.clear(table)
-        self._sync_previous(rows)
+        self._sync_previous(None if self._starts_over else rows)
+        self._starts_over = False
         self.version += 1
         kinds = self.has_meshes, self.has_shapes, self.has_cutouts
-        layout = self._addresses(), self._primvars_dropped, kinds, self.cameras.version
+        layout = self._addresses(), self._primvars_dropped, kinds, self.cameras.version, self._restarts
         if layout != self._layout:
             self._layout = layout
             self.layout_version += 1
         uploaded = len(self.instances.rows.of(rows)[0]) + len(renumbered)
         return TableCounts(uploaded, mesh_counts.built, mesh_counts.refitted, tree_counts.built, tree_counts.refitted)
+
+    def _restart(self) -> None:
+        """Most of what was drawn is gone: let go of the memory of all that is kept by row of instances, subsets and materials. What is left
+        is uploaded again by the `sync` that begins now (or, should it fail, by the next): the cost goes with it, not with what is gone."""
+        self.instances.restart()
+        self.materials.restart()
+        self._nodes.restart()
+        self._forget_instances()
+        self.written.restart()
+        self._primvars_dropped += bool(self._primvars)
+        self._primvars.clear()
+        if self.previous is not None:
+            self.previous.restart()
+            self.previous_version += 1
+        self._restarts += 1
+        self._starts_over = True
 
     def _count_picture(self, index: RenderIndex, changed: bool) -> None:
         """``changed``: whether any instance did. Materials are looked up only where one is dirty: that takes a look at all instances."""

@@ -41,6 +41,11 @@ class TopNodes:
         columns.nodes, columns.children = self.boxes.array, self.children.array
         return columns
 
+    def restart(self) -> None:
+        """Forget all, and let go of the memory."""
+        self.boxes.reset()
+        self.children.reset()
+
     def write(self, base: int, top: bvh.TopLevelBvh) -> None:
         """Take over the nodes of ``top``, from node ``base`` on."""
         self.boxes.write(6 * base, top.nodes)

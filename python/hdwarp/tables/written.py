@@ -233,6 +233,12 @@ class WrittenValues:
                 if row in anew:
                     self._place(kept, row, None)
 
+    def restart(self) -> None:
+        """Rows are others now. In the frame in which that happens points count as where they are."""
+        for kept in self._points.values():
+            kept.before.clear()
+            kept.version = (-1, False)
+
     def sync_previous(self) -> None:
         """After `PreviousPoses.sync`: what had points set in this frame was where it was before."""
         for path, kept in self._points.items():
