@@ -37,7 +37,7 @@ def turn_normals(lanes: int) -> wp.Function:
         ny: floats,
         nz: floats,
     ) -> columns:
-        """(3, lanes): the normals of the instances ``row``, not unit. ``lowest``, ``highest``: of the rows that are not -1."""
+        """(3, lanes): the normals of the instances ``row``, the largest part 1. ``lowest``, ``highest``: of the rows that are not -1."""
         out = columns()
         x, y, z = floats(), floats(), floats()
         if lowest == highest:
@@ -67,10 +67,12 @@ def turn_normals(lanes: int) -> wp.Function:
                 x[lane] = x0 * sign * nx[lane] + y0 * sign * ny[lane] + z0 * sign * nz[lane]
                 y[lane] = x1 * sign * nx[lane] + y1 * sign * ny[lane] + z1 * sign * nz[lane]
                 z[lane] = x2 * sign * nx[lane] + y2 * sign * ny[lane] + z2 * sign * nz[lane]
-        for lane in range(LANES):
-            out[0, lane] = x[lane]
-            out[1, lane] = y[lane]
-            out[2, lane] = z[lane]
+        for lane in range(LANES):  # squares of the very large and the very small would be no numbers
+            reach = wp.max(wp.max(wp.abs(x[lane]), wp.abs(y[lane])), wp.abs(z[lane]))
+            unit = 1.0 / reach
+            out[0, lane] = x[lane] * unit
+            out[1, lane] = y[lane] * unit
+            out[2, lane] = z[lane] * unit
         return out
 
     return turn

@@ -21,7 +21,10 @@ _PLAIN = (
     "tables.refit_kernels",
     "tables.instances",
     "tables.previous",
+    "tables.world_trees",
     "tables.written",
+    "sensors.placing",
+    "sensors.tiles",
     "views.rows",
     "shade.cutout",
 )
