@@ -29,6 +29,7 @@ def test_there_are_samples():
         "materials.usda",
         "mesh_faces.usda",
         "skinned_arm.usda",
+        "robot_cell.usda",
     } <= set(SAMPLES)
 
 
@@ -115,12 +116,34 @@ def test_workcell_is_the_scene_its_comment_tells_of():
     assert instancer.GetInstanceCount() == 24
 
 
-def test_workcell_joints_hold_the_pose_that_the_links_are_written_in():
+def test_robot_cell_is_the_scene_its_comment_tells_of():
+    stage = _open("robot_cell.usda")
+    robot = stage.GetPrimAtPath("/World/envs/env_0/robot")
+    assert robot.HasAPI(UsdPhysics.ArticulationRootAPI)
+    links = [prim.GetName() for prim in robot.GetChildren() if prim.HasAPI(UsdPhysics.RigidBodyAPI)]
+    assert links == ["base", "shoulder", "upper_arm", "forearm", "hand"]
+    assert UsdGeom.Imageable(robot.GetChild("hand").GetChild("collider")).ComputePurpose() == "guide"
+    assert robot.GetChild("upper_arm").GetChild("shell").IsA(UsdGeom.Mesh)
+    worlds = [hdwarp.replicate("/World/envs/env_0", count=3)]
+    with hdwarp.Scene(str(FOLDER / "robot_cell.usda"), device="cpu", worlds=worlds) as scene:
+        assert len(scene.bodies) == 3 * len(links)
+        wrist = hdwarp.SensorCamera(scene, cameras="*/hand/bracket/wrist_camera")
+        overview = hdwarp.SensorCamera(scene, cameras="/World/overview")
+        assert (wrist.view_count, wrist.width, wrist.height) == (3, 128, 128)
+        assert (overview.view_count, overview.width, overview.height) == (3, 640, 480)
+        assert scene.cameras.world.tolist() == [-1, 0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("name", "joints_path", "count"),
+    [("workcell.usda", "/World/Robot/Joints", 7), ("robot_cell.usda", "/World/envs/env_0/robot/joints", 5)],
+)
+def test_joints_hold_the_pose_that_the_links_are_written_in(name, joints_path, count):
     """Each joint's two frames meet in the same point, and their axes are parallel: nothing would jump when physics starts."""
-    stage = _open("workcell.usda")
+    stage = _open(name)
     xforms = UsdGeom.XformCache()
-    joints = [UsdPhysics.Joint(prim) for prim in stage.GetPrimAtPath("/World/Robot/Joints").GetChildren()]
-    assert len(joints) == 7
+    joints = [UsdPhysics.Joint(prim) for prim in stage.GetPrimAtPath(joints_path).GetChildren()]
+    assert len(joints) == count
     for joint in joints:
         frames = []
         for body, position in ((joint.GetBody0Rel(), joint.GetLocalPos0Attr()), (joint.GetBody1Rel(), joint.GetLocalPos1Attr())):
