@@ -22,6 +22,8 @@ from pxr import Gf, Usd, UsdGeom, UsdPhysics
 import hdwarp
 
 SIZE = 64
+SOURCES = ("kind", "flags", "geometry", "shape", "rank", "body", "prim_id", "instance_id", "material", "subset_start")
+CAMERA_COLUMNS = ("transform", "axes", "body", "lens", "focal_length", "aperture", "aperture_offset", "clipping_range", "exposure")
 ROUNDS = 9
 ROBOT_MJCF = """
 <mujoco model="bench_robot">
@@ -286,9 +288,10 @@ def device_memory(scene: hdwarp.Scene) -> int:
 
 
 def memory() -> None:
-    stage = many_bodies(20)
-    few, many = (device_memory(replicated(stage, "/World/env_0", worlds)) for worlds in (1024, 4096))
-    print(f"a world of 20 bodies, 20 shapes, a camera and its view: {(many - few) / 3072:.0f} bytes on the device (at most 4,096)")
+    for bodies, prims in ((9, "20 prims: 9 bodies, 9 shapes"), (20, "42 prims: 20 bodies, 20 shapes")):
+        stage = many_bodies(bodies)
+        few, many = (device_memory(replicated(stage, "/World/env_0", worlds)) for worlds in (1024, 4096))
+        print(f"a world of {prims}, a camera and its view: {(many - few) / 3072:.0f} bytes on the device (20 prims: at most 4,096)")
 
 
 def posing(worlds: int = 4096, bodies: int = 20) -> None:
@@ -307,21 +310,31 @@ def posing(worlds: int = 4096, bodies: int = 20) -> None:
 
 
 def replicating(worlds: int = 4096) -> None:
+    """The same columns: what one world has on the device, in its rows, trees and bodies, tiled as often."""
     stage = robot_stage()
     one = replicated(stage, "/World/envs/env_0", 1)
-    columns = one.instances.columns()
-    names = ("world_from_object", "translation", "kind", "flags", "geometry", "shape", "rank", "body", "prim_id")
-    held = [getattr(columns, name).numpy()[:10] for name in (*names, "instance_id", "material", "subset_start", "world")]
-    held += [getattr(one.cameras, name).numpy()[:1] for name in ("transform", "axes", "focal_length", "aperture", "clipping_range", "body")]
-    held.append(one.bodies.pose)
+    rows, tables = one.index.instance_count, one.tables
+    columns, trees = one.instances.columns(), tables._world_trees
+    arrays = [getattr(columns, name) for name in ("world_from_object", "translation", "world", "source", *SOURCES)]
+    held = [array.numpy()[:rows] for array in (*arrays, *one.instances.bounds)]
+    held += [tables._nodes.boxes.array.numpy()[: 6 * trees.size], tables._nodes.children.array.numpy()[: trees.size]]
+    held += [array.numpy() for array in trees.device_arrays()]
+    held += [getattr(one.instances.posed, name).numpy() for name in ("row", "item")]
+    held += [getattr(one.cameras, name).numpy()[:1] for name in CAMERA_COLUMNS]
+    held += [one.bodies.pose, one.bodies.world, one.bodies.body_id]
 
     def tile() -> list[np.ndarray]:
         return [np.tile(array, (worlds, *[1] * (array.ndim - 1))) for array in held]
 
     def replicate() -> hdwarp.Scene:
-        return replicated(stage, "/World/envs/env_0", worlds)
+        scene = replicated(stage, "/World/envs/env_0", worlds)
+        scene.cameras.hold()
+        return scene
 
-    found = medians({"tile": tile, "one": lambda: replicated(stage, "/World/envs/env_0", 1), "all": replicate}, 5)
+    def alone() -> None:
+        replicated(stage, "/World/envs/env_0", 1).cameras.hold()
+
+    found = medians({"tile": tile, "one": alone, "all": replicate}, 9)
     ratio = (found["all"] - found["one"]) / found["tile"]
     print(f"replicating {worlds} worlds: {1e3 * (found['all'] - found['one']):.1f} ms, {ratio:.2f}x NumPy's tiling (at most 5)")
 

@@ -188,7 +188,7 @@ class SceneTables:
         if layout != self._layout:
             self._layout = layout
             self.layout_version += 1
-        uploaded = len(self.instances.rows.of(rows)[0]) + len(renumbered)
+        uploaded = self.instances.rows.count(rows) + len(renumbered)
         return TableCounts(uploaded, mesh_counts.built, mesh_counts.refitted, tree_counts.built, tree_counts.refitted)
 
     def _restart(self) -> None:
@@ -231,8 +231,8 @@ class SceneTables:
         """Follow ``rows`` (ascending) of the index, which have been uploaded."""
         if len(rows) == 0 and self._roots is not None:
             return TreeCounts()
-        device_rows = self.instances.rows.of(rows)[0]
-        self.instances.update_bounds(device_rows if len(device_rows) < self.instances.size else None)
+        all_move = 2 * self.instances.rows.count(rows) > self.instances.size
+        self.instances.update_bounds(None if all_move else self.instances.rows.of(rows)[0])
         if index.instances.capacity > len(self._live):
             self._live = np.concatenate([self._live, np.zeros(index.instances.capacity - len(self._live), bool)])
         live = (index.instances["kind"][rows] >= 0) & ~self._cutouts.hidden[rows]

@@ -132,6 +132,11 @@ class WorldRows:
         self.size = end
         return True
 
+    def count(self, rows: np.ndarray) -> int:
+        """How many device rows ``rows`` of the index have."""
+        copies = [int(np.isin(rows, members).sum()) * (self._counts[i] - 1) for i, members in self.members.items()]
+        return len(rows) + sum(copies)
+
     def of(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """All device rows of ``rows`` (ascending) of the index: (device rows ascending, which of ``rows`` each is of, worlds of the copies
         among them, which come last)."""
