@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 import warp as wp
@@ -214,6 +216,8 @@ def test_one_pixel_a_thread_gives_the_same_bits(tools, monkeypatch):
         motion.motion_kernel,
         headlight.colour_kernel,
         headlight.samples_kernel,
+        functools.partial(resolve_kernels.geometry_kernel, given=True),
+        functools.partial(headlight.colour_kernel, given=True),
     ],
 )
 def test_kernels_compile_for_cuda(make_kernel, tmp_path):

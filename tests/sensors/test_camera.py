@@ -209,10 +209,8 @@ def test_wrong_arrays_are_named(scene, device):
 @pytest.mark.parametrize(
     "options",
     [
-        {"sites": "*"},
         {"ray_function": object()},
         {"ray_mode": hdwarp.RayMode.PRECOMPUTED},
-        {"cameras": None},
     ],
 )
 def test_what_later_versions_do_is_refused_by_name(scene, options):

@@ -8,6 +8,7 @@ import warp as wp
 from hdwarp.shade import cutout
 from hdwarp.tables import bvh_kernels, refit_kernels
 from hdwarp.trace import SceneKinds, trace_kernel
+from hdwarp.trace.view_rays import view_ray_kernel
 
 
 @pytest.mark.parametrize(("affine", "peel"), [(False, False), (True, False), (True, True)])
@@ -15,6 +16,13 @@ def test_trace_kernel_compiles_to_ptx(tmp_path, affine, peel):
     kernel = trace_kernel(SceneKinds(mesh=True, shapes=True), affine, peel)
     (path,) = wp.compile_aot_module(kernel.module, arch=80, module_dir=tmp_path, use_ptx=True)
     assert ".target sm_80" in path.read_text()
+
+
+@pytest.mark.parametrize("peel", [False, True])
+def test_kernel_of_given_rays_compiles_to_ptx(tmp_path, peel):
+    kernel = view_ray_kernel(SceneKinds(mesh=True, shapes=True), peel, False)
+    (path,) = wp.compile_aot_module(kernel.module, arch=80, module_dir=tmp_path, use_ptx=True)
+    assert "trace_view_rays" in path.read_text()
 
 
 def test_cutout_marks_compile_to_ptx(tmp_path):

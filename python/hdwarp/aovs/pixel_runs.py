@@ -172,6 +172,18 @@ def world_ray(view: ViewRow, y: wp.int32) -> Ray:
 
 
 @wp.func
+def sensor_frame(view: ViewRow) -> Ray:
+    """The frame that given rays are in: (a, b, c) there is origin + a origin_dx + b direction_dx + c direction in the view's world, and
+    with what `object_ray` makes of this, in object space."""
+    frame = Ray()
+    frame.origin = view.eye
+    frame.origin_dx = view.direction_dx
+    frame.direction_dx = view.direction_dy
+    frame.direction = view.direction
+    return frame
+
+
+@wp.func
 def object_ray(ray: Ray, global_offset: wp.vec3d, instances: InstanceColumns, row: wp.int32) -> Ray:
     """``ray`` in the object space of an instance. Positions are subtracted before anything is multiplied: exact far from the origin."""
     inside = Ray()

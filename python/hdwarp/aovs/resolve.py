@@ -19,7 +19,7 @@ from hdwarp.errors import ArgumentError
 from hdwarp.launch import GRAIN, Pipeline, Step, cut, launch
 from hdwarp.shade.encode import srgb_tables
 from hdwarp.shade.headlight import GREY, ColourClears, ColourPlanes, colour_kernel, samples_kernel
-from hdwarp.tables.structs import InstanceColumns, MaterialColumns, MeshColumns, PreviousColumns, PrimvarColumns, Visibility
+from hdwarp.tables.structs import InstanceColumns, MaterialColumns, MeshColumns, PreviousColumns, PrimvarColumns, RayColumns, Visibility
 
 # AOV -> field of the planes that the geometry and id kernels fill.
 _GEOMETRY = {
@@ -78,12 +78,15 @@ class ResolvePlan:
         clear: Mapping[str, object] | None = None,
         previous_views: wp.array | None = None,
         previous: PreviousColumns | None = None,
+        rays: RayColumns | None = None,
+        lenses: bool = True,
         device: wp.Device | str,
     ) -> None:
         """``views``: wp.array[ViewRow]; ``width``, ``height``: the largest of them. ``primvars``: columns by name without prefix;
         ``"normals"`` are the shading normals of meshes (3 wide), ``"displayColor"`` the base colour where no material gives one (3 wide).
         ``outputs``: an array an AOV, of its pixel type and any shape, filled from `ViewRow.output` on. ``clear``: values by AOV name.
-        ``previous_views``, ``previous``: views and places in the frame before, for `motion`; None: as now.
+        ``previous_views``, ``previous``: views and places in the frame before, for `motion`; None: as now. ``rays``: those of views whose
+        rays are given; ``lenses``: whether there are views of other rays. `depth` and `motion` are of these alone.
         Every device array must have at least one item, as `tables.storage` sees to.
         """
         self.device = wp.get_device(device)
@@ -93,6 +96,7 @@ class ResolvePlan:
         self._lanes = lanes
         self._where = [views, jobs, height]
         self._previous = [views if previous_views is None else previous_views, PreviousColumns() if previous is None else previous]
+        self._rays, self._lenses = rays, lenses
         self._clear = dict(clear or {})
         unknown = [name for name in self._clear if name not in self.outputs]
         if unknown:
@@ -235,7 +239,15 @@ class ResolvePlan:
             make = {1: float, 2: wp.vec2f, 3: wp.vec3f}[len(values)]
             setattr(clears, member, make(*values))
         linear, shapes = self._scalars(instances.world_from_object), self._scalars(instances.shape)
-        self._add(geometry_kernel(self._lanes), [vertices, linear, shapes, instances, *record, clears, planes])
+        for given, rays in self._ray_kinds():
+            self._add(geometry_kernel(self._lanes, given), [vertices, linear, shapes, instances, *record, *rays, clears, planes])
+
+    def _ray_kinds(self) -> list[tuple[bool, list[wp.array | None]]]:
+        """(whether rays are given, these rays) for each kind of view there is."""
+        kinds: list[tuple[bool, list[wp.array | None]]] = [(False, [None, None])] if self._lenses else []
+        if self._rays is not None:
+            kinds.append((True, [self._scalars(self._rays.origins), self._scalars(self._rays.directions)]))
+        return kinds
 
     def _colour(
         self, materials: MaterialColumns, seen: wp.array, material_row: wp.array, normal: wp.array | None, display: wp.array | None
@@ -248,7 +260,9 @@ class ResolvePlan:
                 setattr(planes, name, self._flat[name])
         colours = [materials.uses_display_color, self._scalars(materials.diffuse_color), self._scalars(materials.emissive_color)]
         surface = [material_row, self._scalars(normal), self._scalars(display)]
-        self._add(colour_kernel(self._lanes), [seen, *colours, *surface, srgb_tables(self.device), clears, planes])
+        for given, (_, directions) in self._ray_kinds():
+            arguments = [seen, *colours, *surface, directions, srgb_tables(self.device), clears, planes]
+            self._add(colour_kernel(self._lanes, given), arguments)
 
     def _add(self, kernel: wp.Kernel, arguments: list) -> None:
         self.steps.append((kernel, [*self._where, *arguments]))

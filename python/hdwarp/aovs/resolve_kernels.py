@@ -21,8 +21,10 @@ from hdwarp.aovs.pixel_runs import (
     Ray,
     block_count,
     lane_options,
+    load_columns,
     object_ray,
     pixel_run,
+    sensor_frame,
     store_pairs,
     store_scalars,
     store_triples,
@@ -36,14 +38,18 @@ _OUTSIDE = 1.0e-4  # weights below minus this: the exact ray passes the triangle
 
 
 @functools.cache
-def geometry_kernel(lanes: int) -> wp.Kernel:
-    """Distances, positions, the geometric normal and weights, for runs of ``lanes`` pixels."""
-    LANES, BLOCKS = lanes, block_count(lanes)
+def geometry_kernel(lanes: int, given: bool = False) -> wp.Kernel:
+    """Distances, positions, the geometric normal and weights, for runs of ``lanes`` pixels.
+
+    ``given``: of views whose rays are given, else of those with lenses: each leaves the others alone.
+    """
+    LANES, BLOCKS, GIVEN = lanes, block_count(lanes), given
     turn = turn_normals(lanes)
     ints = wp.types.vector(length=lanes, dtype=wp.int32)
     floats = wp.types.vector(length=lanes, dtype=wp.float32)
     doubles = wp.types.vector(length=lanes, dtype=wp.float64)
     store_clears = clear_block(lanes)
+    load_triples = load_columns(lanes, 3)
 
     @wp.kernel(enable_backward=False, module="unique", module_options=lane_options(lanes))
     def geometry(
@@ -60,6 +66,8 @@ def geometry_kernel(lanes: int) -> wp.Kernel:
         slots: wp.array[ints],  # the visibility record, a block an item
         seen_instances: wp.array[ints],
         keys: wp.array[floats],
+        origins: wp.array[wp.float32],  # RayColumns, flat; null without
+        directions: wp.array[wp.float32],
         clear: GeometryClears,
         out: GeometryPlanes,
     ):
@@ -69,8 +77,21 @@ def geometry_kernel(lanes: int) -> wp.Kernel:
         run = pixel_run(views, job, LANES, BLOCKS, jobs, rows)
         if run.blocks == 0:
             return
+        if GIVEN:
+            if views[run.view].rays == 0:
+                return
+        else:
+            if views[run.view].rays != 0:
+                return
         view = views[run.view]
-        ray = world_ray(view, run.y)
+        if GIVEN:
+            ray = sensor_frame(view)
+            forward = view.origin_dx
+            from_x, from_y, from_z = doubles(), doubles(), doubles()  # rays in the frame of the sensor: origin ...
+            to_x, to_y, to_z = doubles(), doubles(), doubles()  # ... and direction, of length 1 in the world
+            depth_start, depth_rate = doubles(), doubles()  # planar depth at t: start + t rate
+        else:
+            ray = world_ray(view, run.y)
         row = ints()
         kind = ints()
         ox, oy, oz = doubles(), doubles(), doubles()  # object-space rays: origin ...
@@ -101,6 +122,28 @@ def geometry_kernel(lanes: int) -> wp.Kernel:
                 continue
             slot = slots[item]
             key = keys[item]
+            if GIVEN:
+                start = view.first_ray + run.y * view.width + x0
+                places, ways = load_triples(origins, low, high, start), load_triples(directions, low, high, start)
+                for lane in range(LANES):
+                    a, b, c = wp.float64(ways[0, lane]), wp.float64(ways[1, lane]), wp.float64(ways[2, lane])
+                    at_x = ray.origin_dx[0] * a + ray.direction_dx[0] * b + ray.direction[0] * c
+                    at_y = ray.origin_dx[1] * a + ray.direction_dx[1] * b + ray.direction[1] * c
+                    at_z = ray.origin_dx[2] * a + ray.direction_dx[2] * b + ray.direction[2] * c
+                    squared = at_x * at_x + at_y * at_y + at_z * at_z
+                    to_unit = wp.float64(1.0) / wp.sqrt(wp.where(squared > wp.float64(0.0), squared, wp.float64(1.0)))
+                    to_x[lane] = a * to_unit
+                    to_y[lane] = b * to_unit
+                    to_z[lane] = c * to_unit
+                    depth_rate[lane] = (forward[0] * at_x + forward[1] * at_y + forward[2] * at_z) * to_unit
+                    a, b, c = wp.float64(places[0, lane]), wp.float64(places[1, lane]), wp.float64(places[2, lane])
+                    from_x[lane] = a
+                    from_y[lane] = b
+                    from_z[lane] = c
+                    at_x = ray.origin_dx[0] * a + ray.direction_dx[0] * b + ray.direction[0] * c
+                    at_y = ray.origin_dx[1] * a + ray.direction_dx[1] * b + ray.direction[1] * c
+                    at_z = ray.origin_dx[2] * a + ray.direction_dx[2] * b + ray.direction[2] * c
+                    depth_start[lane] = forward[0] * at_x + forward[1] * at_y + forward[2] * at_z
             kinds = wp.int32(0)  # bit per geometry kind in the block
             if lowest == highest:
                 if highest != current:
@@ -108,14 +151,27 @@ def geometry_kernel(lanes: int) -> wp.Kernel:
                     current = highest
                 shared_kind = instances.kind[instances.source[highest]]
                 kinds = 1 << shared_kind
+                if GIVEN:
+                    for lane in range(LANES):
+                        ox[lane] = inside.origin[0] + inside.origin_dx[0] * from_x[lane] + inside.direction_dx[0] * from_y[lane]
+                        ox[lane] += inside.direction[0] * from_z[lane]
+                        oy[lane] = inside.origin[1] + inside.origin_dx[1] * from_x[lane] + inside.direction_dx[1] * from_y[lane]
+                        oy[lane] += inside.direction[1] * from_z[lane]
+                        oz[lane] = inside.origin[2] + inside.origin_dx[2] * from_x[lane] + inside.direction_dx[2] * from_y[lane]
+                        oz[lane] += inside.direction[2] * from_z[lane]
+                        dx[lane] = inside.origin_dx[0] * to_x[lane] + inside.direction_dx[0] * to_y[lane] + inside.direction[0] * to_z[lane]
+                        dy[lane] = inside.origin_dx[1] * to_x[lane] + inside.direction_dx[1] * to_y[lane] + inside.direction[1] * to_z[lane]
+                        dz[lane] = inside.origin_dx[2] * to_x[lane] + inside.direction_dx[2] * to_y[lane] + inside.direction[2] * to_z[lane]
+                else:
+                    for lane in range(LANES):
+                        s = wp.float64(x0 + lane)
+                        ox[lane] = inside.origin[0] + inside.origin_dx[0] * s
+                        oy[lane] = inside.origin[1] + inside.origin_dx[1] * s
+                        oz[lane] = inside.origin[2] + inside.origin_dx[2] * s
+                        dx[lane] = inside.direction[0] + inside.direction_dx[0] * s
+                        dy[lane] = inside.direction[1] + inside.direction_dx[1] * s
+                        dz[lane] = inside.direction[2] + inside.direction_dx[2] * s
                 for lane in range(LANES):
-                    s = wp.float64(x0 + lane)
-                    ox[lane] = inside.origin[0] + inside.origin_dx[0] * s
-                    oy[lane] = inside.origin[1] + inside.origin_dx[1] * s
-                    oz[lane] = inside.origin[2] + inside.origin_dx[2] * s
-                    dx[lane] = inside.direction[0] + inside.direction_dx[0] * s
-                    dy[lane] = inside.direction[1] + inside.direction_dx[1] * s
-                    dz[lane] = inside.direction[2] + inside.direction_dx[2] * s
                     kind[lane] = wp.where(row[lane] < 0, -1, shared_kind)
             else:
                 for lane in range(LANES):
@@ -127,13 +183,24 @@ def geometry_kernel(lanes: int) -> wp.Kernel:
                             current = i
                         kind[lane] = instances.kind[instances.source[i]]
                         kinds = kinds | (1 << kind[lane])
-                    s = wp.float64(x0 + lane)
-                    ox[lane] = inside.origin[0] + inside.origin_dx[0] * s
-                    oy[lane] = inside.origin[1] + inside.origin_dx[1] * s
-                    oz[lane] = inside.origin[2] + inside.origin_dx[2] * s
-                    dx[lane] = inside.direction[0] + inside.direction_dx[0] * s
-                    dy[lane] = inside.direction[1] + inside.direction_dx[1] * s
-                    dz[lane] = inside.direction[2] + inside.direction_dx[2] * s
+                    if GIVEN:
+                        ox[lane] = inside.origin[0] + inside.origin_dx[0] * from_x[lane] + inside.direction_dx[0] * from_y[lane]
+                        ox[lane] += inside.direction[0] * from_z[lane]
+                        oy[lane] = inside.origin[1] + inside.origin_dx[1] * from_x[lane] + inside.direction_dx[1] * from_y[lane]
+                        oy[lane] += inside.direction[1] * from_z[lane]
+                        oz[lane] = inside.origin[2] + inside.origin_dx[2] * from_x[lane] + inside.direction_dx[2] * from_y[lane]
+                        oz[lane] += inside.direction[2] * from_z[lane]
+                        dx[lane] = inside.origin_dx[0] * to_x[lane] + inside.direction_dx[0] * to_y[lane] + inside.direction[0] * to_z[lane]
+                        dy[lane] = inside.origin_dx[1] * to_x[lane] + inside.direction_dx[1] * to_y[lane] + inside.direction[1] * to_z[lane]
+                        dz[lane] = inside.origin_dx[2] * to_x[lane] + inside.direction_dx[2] * to_y[lane] + inside.direction[2] * to_z[lane]
+                    else:
+                        s = wp.float64(x0 + lane)
+                        ox[lane] = inside.origin[0] + inside.origin_dx[0] * s
+                        oy[lane] = inside.origin[1] + inside.origin_dx[1] * s
+                        oz[lane] = inside.origin[2] + inside.origin_dx[2] * s
+                        dx[lane] = inside.direction[0] + inside.direction_dx[0] * s
+                        dy[lane] = inside.direction[1] + inside.direction_dx[1] * s
+                        dz[lane] = inside.direction[2] + inside.direction_dx[2] * s
 
             if (kinds & (1 << MESH)) != 0:
                 astray = wp.int32(0)
@@ -322,16 +389,25 @@ def geometry_kernel(lanes: int) -> wp.Kernel:
                 store_scalars(t, low, high, pixel, out.ray_distance)
             if out.distance_to_image_plane:
                 for lane in range(LANES):
-                    x[lane] = wp.where(row[lane] >= 0, wp.float32(t[lane]), clear.distance_to_image_plane)
+                    planar = t[lane]
+                    if GIVEN:
+                        planar = depth_start[lane] + depth_rate[lane] * t[lane]
+                    x[lane] = wp.where(row[lane] >= 0, wp.float32(planar), clear.distance_to_image_plane)
                 store_scalars(x, low, high, pixel, out.distance_to_image_plane)
             if out.camera_depth:
                 for lane in range(LANES):
-                    x[lane] = wp.where(row[lane] >= 0, wp.float32(t[lane] * wp.float64(view.scene_unit)), clear.camera_depth)
+                    planar = t[lane]
+                    if GIVEN:
+                        planar = depth_start[lane] + depth_rate[lane] * t[lane]
+                    x[lane] = wp.where(row[lane] >= 0, wp.float32(planar * wp.float64(view.scene_unit)), clear.camera_depth)
                 store_scalars(x, low, high, pixel, out.camera_depth)
             if out.distance_to_camera:
                 for lane in range(LANES):
-                    length = wp.length(ray.direction + ray.direction_dx * wp.float64(x0 + lane))
-                    x[lane] = wp.where(row[lane] >= 0, wp.float32(t[lane] * length), clear.distance_to_camera)
+                    if GIVEN:
+                        x[lane] = wp.where(row[lane] >= 0, wp.float32(t[lane]), clear.distance_to_camera)
+                    else:
+                        length = wp.length(ray.direction + ray.direction_dx * wp.float64(x0 + lane))
+                        x[lane] = wp.where(row[lane] >= 0, wp.float32(t[lane] * length), clear.distance_to_camera)
                 store_scalars(x, low, high, pixel, out.distance_to_camera)
             if out.depth:
                 near, far = wp.float64(view.near), wp.float64(view.far)
@@ -345,23 +421,43 @@ def geometry_kernel(lanes: int) -> wp.Kernel:
                 store_scalars(x, low, high, pixel, out.depth)
             if out.position:
                 for lane in range(LANES):
-                    s = wp.float64(x0 + lane)
                     seen = row[lane] >= 0
-                    px = ray.origin[0] + ray.origin_dx[0] * s + (ray.direction[0] + ray.direction_dx[0] * s) * t[lane]
-                    py = ray.origin[1] + ray.origin_dx[1] * s + (ray.direction[1] + ray.direction_dx[1] * s) * t[lane]
-                    pz = ray.origin[2] + ray.origin_dx[2] * s + (ray.direction[2] + ray.direction_dx[2] * s) * t[lane]
+                    if GIVEN:
+                        a, b, c = (
+                            from_x[lane] + to_x[lane] * t[lane],
+                            from_y[lane] + to_y[lane] * t[lane],
+                            from_z[lane] + to_z[lane] * t[lane],
+                        )
+                        px = ray.origin[0] + ray.origin_dx[0] * a + ray.direction_dx[0] * b + ray.direction[0] * c
+                        py = ray.origin[1] + ray.origin_dx[1] * a + ray.direction_dx[1] * b + ray.direction[1] * c
+                        pz = ray.origin[2] + ray.origin_dx[2] * a + ray.direction_dx[2] * b + ray.direction[2] * c
+                    else:
+                        s = wp.float64(x0 + lane)
+                        px = ray.origin[0] + ray.origin_dx[0] * s + (ray.direction[0] + ray.direction_dx[0] * s) * t[lane]
+                        py = ray.origin[1] + ray.origin_dx[1] * s + (ray.direction[1] + ray.direction_dx[1] * s) * t[lane]
+                        pz = ray.origin[2] + ray.origin_dx[2] * s + (ray.direction[2] + ray.direction_dx[2] * s) * t[lane]
                     x[lane] = wp.where(seen, wp.float32(px), clear.position[0])
                     y[lane] = wp.where(seen, wp.float32(py), clear.position[1])
                     z[lane] = wp.where(seen, wp.float32(pz), clear.position[2])
                 store_triples(x, y, z, low, high, pixel, out.position)
             if out.position_eye:
-                start = ray.origin - view.eye
+                begin = ray.origin - view.eye
                 for lane in range(LANES):
-                    s = wp.float64(x0 + lane)
                     seen = row[lane] >= 0
-                    rx = wp.float32(start[0] + ray.origin_dx[0] * s + (ray.direction[0] + ray.direction_dx[0] * s) * t[lane])
-                    ry = wp.float32(start[1] + ray.origin_dx[1] * s + (ray.direction[1] + ray.direction_dx[1] * s) * t[lane])
-                    rz = wp.float32(start[2] + ray.origin_dx[2] * s + (ray.direction[2] + ray.direction_dx[2] * s) * t[lane])
+                    if GIVEN:
+                        a, b, c = (
+                            from_x[lane] + to_x[lane] * t[lane],
+                            from_y[lane] + to_y[lane] * t[lane],
+                            from_z[lane] + to_z[lane] * t[lane],
+                        )
+                        rx = wp.float32(ray.origin_dx[0] * a + ray.direction_dx[0] * b + ray.direction[0] * c)
+                        ry = wp.float32(ray.origin_dx[1] * a + ray.direction_dx[1] * b + ray.direction[1] * c)
+                        rz = wp.float32(ray.origin_dx[2] * a + ray.direction_dx[2] * b + ray.direction[2] * c)
+                    else:
+                        s = wp.float64(x0 + lane)
+                        rx = wp.float32(begin[0] + ray.origin_dx[0] * s + (ray.direction[0] + ray.direction_dx[0] * s) * t[lane])
+                        ry = wp.float32(begin[1] + ray.origin_dx[1] * s + (ray.direction[1] + ray.direction_dx[1] * s) * t[lane])
+                        rz = wp.float32(begin[2] + ray.origin_dx[2] * s + (ray.direction[2] + ray.direction_dx[2] * s) * t[lane])
                     x[lane] = wp.where(seen, view.right[0] * rx + view.right[1] * ry + view.right[2] * rz, clear.position_eye[0])
                     y[lane] = wp.where(seen, view.up[0] * rx + view.up[1] * ry + view.up[2] * rz, clear.position_eye[1])
                     z[lane] = wp.where(seen, view.back[0] * rx + view.back[1] * ry + view.back[2] * rz, clear.position_eye[2])

@@ -17,16 +17,8 @@ import time
 from dataclasses import dataclass
 
 _PLAIN = (
-    "tables.bvh_kernels",
-    "tables.refit_kernels",
-    "tables.instances",
-    "tables.previous",
-    "tables.world_trees",
-    "tables.written",
-    "sensors.placing",
-    "sensors.tiles",
-    "views.rows",
-    "shade.cutout",
+    *("tables.bvh_kernels", "tables.refit_kernels", "tables.instances", "tables.previous", "tables.world_trees", "tables.written"),
+    *("views.rows", "views.given_rays", "trace.view_rays", "shade.cutout", "sensors.placing", "sensors.tiles"),
 )
 """Modules with kernels of one variant."""
 
@@ -57,6 +49,7 @@ def kernel_variants(device) -> list:
     from hdwarp.trace.packet import trace_kernel
     from hdwarp.trace.pixel_rays import pixel_kernel
     from hdwarp.trace.single import ray_kernel
+    from hdwarp.trace.view_rays import view_ray_kernel
 
     device, truth = wp.get_device(device), (False, True)
     kernels = []
@@ -69,10 +62,12 @@ def kernel_variants(device) -> list:
     lanes = lane_count(device)
     for factory in (geometry_kernel, ids_kernel, primvar_kernel, normals_kernel, motion_kernel, colour_kernel, samples_kernel):
         kernels.append(factory(lanes))
-    kernels.append(data_type_kernel(lanes))
+    kernels += [data_type_kernel(lanes), geometry_kernel(lanes, True), colour_kernel(lanes, True)]
     kinds = [SceneKinds(mesh=mesh, shapes=shapes) for mesh, shapes in itertools.product((True, False), truth)]
     for kind, affine, peel in itertools.product(kinds, truth, truth):
         kernels.append(trace_kernel(kind, affine, peel) if device.is_cpu else pixel_kernel(kind, affine, peel))
+    for kind, peel in itertools.product(kinds, truth):
+        kernels.append(view_ray_kernel(kind, peel, device.is_cpu))
     for kind, any_hit in itertools.product(kinds, truth):
         kernels.append(ray_kernel(kind, any_hit, device.is_cpu))
         if device.is_cpu:

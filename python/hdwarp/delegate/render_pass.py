@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 
 import numpy as np
 import warp as wp
@@ -14,7 +14,7 @@ from hdwarp.delegate.render_param import RenderParam
 from hdwarp.delegate.render_plan import RenderPlan, ViewRecord
 from hdwarp.delegate.render_settings import RenderSettings
 from hdwarp.delegate.sampling import sample_grid
-from hdwarp.errors import ArgumentError, Error
+from hdwarp.errors import ArgumentError, Error, NotSupported
 from hdwarp.tables.scene_tables import SceneTables
 from hdwarp.views.rows import ViewTable
 
@@ -122,9 +122,9 @@ class RenderPass:
         if views.count == 0 or not targets:
             self._converged, self._interests, self._made_with = True, _NOTHING, self._circumstances(_NOTHING)
             return
-        if views.cameras is not None and views.cameras is not self.param.tables.cameras:
+        if views.lens_cameras is not None and views.lens_cameras is not self.param.tables.cameras:
             raise ArgumentError("these views are of another delegate's cameras; make views of this one's with create_views")
-        if views.cameras_version not in (None, self.param.cameras_version):
+        if not views.is_current:
             raise Error("cameras were added to the scene or removed since these views were made; make them anew")
         check_inputs(
             self.param.tables,
@@ -137,15 +137,18 @@ class RenderPass:
             previous_body_q=previous_body_q,
             previous_camera_transforms=previous_camera_transforms,
         )
+        check_planes(views, targets)
         plan = self._plan(views, targets, values)
         if plan.needs_previous and not (progressive and (self.param.is_paused or self.param.is_stopped)):
             then = camera_transforms if previous_camera_transforms is None else previous_camera_transforms
             self._place_previous(views, body_q, previous_body_q, then)
         body_q = self._poses_of_stage() if body_q is None else body_q
 
-        def place(shift: tuple[float, float]) -> None:
+        cameras = self.param.tables.cameras if views.cameras is None else views.cameras
+
+        def place(shift: tuple[float, float], sample: int = 0) -> None:
             views.update(
-                self.param.tables.cameras.columns,
+                cameras.columns,
                 self.param.tables.world_columns,
                 body_q,
                 camera_transforms=camera_transforms,
@@ -154,6 +157,7 @@ class RenderPass:
                 world_indices=world_indices,
                 clip=clip,
                 shift=shift,
+                sample=sample,
                 cull=self.settings.cull,
             )
 
@@ -187,7 +191,7 @@ class RenderPass:
         poses = previous_body_q if previous_body_q is not None else body_q if body_q is not None else self._poses_of_stage()
         views.update_previous(tables.previous.cameras, tables.world_columns, poses, camera_transforms=camera_transforms)
 
-    def _render(self, plan: RenderPlan, place: Callable[[tuple[float, float]], None], begin: int, end: int) -> int:
+    def _render(self, plan: RenderPlan, place: Callable[..., None], begin: int, end: int) -> int:
         """Samples ``begin`` to ``end`` - 1 of a picture; with the first one the planes that do not average. Returns ``end``."""
         if begin == 0 and plan.truth is not None:
             place(_CENTRE)
@@ -197,13 +201,13 @@ class RenderPass:
                 if i == 0 and self._grid[0] == _CENTRE and plan.truth is not None:
                     plan.colour.update()  # the record is still that of the pixels' centres
                 else:
-                    place(self._grid[i])
+                    place(self._grid[i], i)
                     plan.colour.look()
                 plan.samples.add(first=i == 0)
             plan.samples.finish(end)
         return end
 
-    def _add_sample(self, plan: RenderPlan, place: Callable[[tuple[float, float]], None]) -> int:
+    def _add_sample(self, plan: RenderPlan, place: Callable[..., None]) -> int:
         """One more sample of the picture that the plan has begun, or the first of a new one. Returns how many it has."""
         place(_CENTRE)
         param, progress = self.param, plan.progress
@@ -245,7 +249,7 @@ class RenderPass:
     def _forget_tables(self) -> None:
         """No plan holds arrays that the tables have replaced, and none stays whose views are refused from now on."""
         for key, plan in list(self._plans.items()):
-            if plan.record.views.cameras_version in (None, self.param.cameras_version):
+            if plan.record.views.is_current:
                 plan.forget_tables()
             else:
                 del self._plans[key]
@@ -275,6 +279,25 @@ class RenderPass:
             poses = wp.array(pose, dtype=wp.transformf, device=device) if len(pose) else wp.zeros(0, wp.transformf, device=device)
             self._stage_poses = (self.param.scene_version, poses)
         return self._stage_poses[1]
+
+
+def check_planes(views: ViewTable, names: Iterable[str]) -> None:
+    """Raise for planes that views with given rays cannot have: ArgumentError for `depth`, NotSupported for `motion`."""
+    if views.rays is None:
+        return
+    for name in names:
+        check_plane_of_rays(name)
+
+
+def check_plane_of_rays(name: str) -> None:
+    """Raise for a plane that rays given one by one do not have."""
+    if name == "depth":
+        raise ArgumentError(
+            "depth is clip-space depth, which only lenses with planar clip ranges have, not rays of one's own: use distance_to_camera,"
+            " distance_to_image_plane or cameraDepth"
+        )
+    if name == "motion":
+        raise NotSupported("motion is not supported yet for rays of one's own: where a point was in the image before is not known")
 
 
 def check_inputs(

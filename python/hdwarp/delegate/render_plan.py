@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 import warp as wp
@@ -16,6 +17,9 @@ from hdwarp.tables.scene_tables import SceneTables
 from hdwarp.tables.structs import Peel, Visibility
 from hdwarp.trace import SceneKinds, trace, trace_step
 from hdwarp.views.rows import ViewTable
+
+if TYPE_CHECKING:
+    from hdwarp.trace.view_rays import ViewRayTracer
 
 _LEAST_TILES = 16  # worth a stretch of a pipeline
 
@@ -32,6 +36,14 @@ class ViewRecord:
         self.visibility.key = wp.empty(size, dtype=wp.float32, device=device)
         self._peel: Peel | None = None
         self._version = -1
+        self.rays = views.rays
+        self._ray_tracer: ViewRayTracer | None = None
+        if self.rays is not None:
+            from hdwarp.trace.view_rays import ViewRayTracer  # declaring its kernels takes time at every start
+
+            self._ray_tracer = ViewRayTracer(views.count, views.height, views.width, views.tile_count, device)
+            for array, nothing in ((self.visibility.slot, -1), (self.visibility.instance, -1), (self.visibility.key, 0.0)):
+                array.fill_(nothing)  # packets write no pixel beyond the images
 
     def refresh(self, scene_version: int) -> None:
         """Look anew at which kinds of things the scene has, if it has changed. Allocates at most once, for the first cut-outs."""
@@ -39,9 +51,10 @@ class ViewRecord:
             return
         tables, views = self.tables, self.views
         self._kinds = SceneKinds(mesh=tables.has_meshes, shapes=tables.has_shapes)
-        self._affine = any(
-            tables.cameras.cameras[record].projection == "orthographic" for record in np.unique(tables.cameras.record[views.camera_rows])
-        )
+        self._affine, cameras = False, views.cameras is None or views.lens_cameras
+        if cameras:
+            records = np.unique(tables.cameras.record[views.camera_rows])
+            self._affine = any(tables.cameras.cameras[record].projection == "orthographic" for record in records)
         if tables.has_cutouts and self._peel is None:
             self._peel = Peel()
             self._peel.pixels = wp.zeros(max(views.record_size, 1), dtype=wp.int32, device=tables.device)
@@ -63,7 +76,14 @@ class ViewRecord:
             self._trace_layer(self._peel)
 
     def _trace_layer(self, peel: Peel | None) -> None:
-        trace(tile_count_total=self.views.tile_count, peel=peel, **self._scene())
+        scene = self._scene()
+        if self.views.has_lenses:
+            trace(tile_count_total=self.views.tile_count, peel=peel, **scene)
+        if self._ray_tracer is not None:
+            shared = {name: scene[name] for name in ("meshes", "instances", "top", "visibility", "kinds", "planes")}
+            # What is looked behind is told by its key, to the bit: all layers have to come from one kernel.
+            singly = self.tables.has_cutouts
+            self._ray_tracer.trace(self.views.rows, self.rays.columns, peel=peel, singly=singly, **shared)
 
     def _scene(self) -> dict[str, object]:
         """What the tracer takes."""
@@ -108,7 +128,7 @@ class Planes:
     def look(self) -> None:
         """Trace the views as they are placed now, and resolve."""
         record = self._record
-        if record.tables.has_cutouts:  # the trace is a loop
+        if record.tables.has_cutouts or record.rays is not None:  # the trace is a loop, or goes by other jobs
             record.trace()
             self._plan.update()
             return
@@ -137,9 +157,8 @@ class RenderPlan:
         averaged = {name: target.array for name, target in targets.items() if target.averaged and sample_count > 1}
         direct = {name: target.array for name, target in targets.items() if name not in averaged}
         self.needs_previous = "motion" in direct
-        self.interests = Interests(
-            np.unique(np.array([view.camera for view in record.views.views], np.int64)), "materialId" in direct, self.needs_previous
-        )
+        rows = record.views.camera_rows if record.views.cameras is None or record.views.lens_cameras else np.zeros(0, np.int64)
+        self.interests = Interests(np.unique(rows), "materialId" in direct, self.needs_previous)
         self.made_with: tuple | None = None  # what the pass compares to tell whether the picture is still that of the scene
         self.sample_count = sample_count if averaged else 1
         self._direct, self._clear = direct, dict(clear)
@@ -191,6 +210,8 @@ class RenderPlan:
             self.record.visibility,
             outputs,
             clear={name: value for name, value in clear.items() if name in outputs},
+            rays=None if views.rays is None else views.rays.columns,
+            lenses=views.has_lenses,
             **previous,
             device=tables.device,
         )

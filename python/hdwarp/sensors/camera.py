@@ -1,28 +1,31 @@
-"""sensors.camera: a stage's cameras rendered together, one launch for all views, into arrays that stay on the device."""
+"""sensors.camera: a stage's cameras or sites rendered together, one launch for all views, into arrays that stay on the device."""
 
 from __future__ import annotations
 
-import fnmatch
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from enum import IntEnum
 
 import warp as wp
 
 from hdwarp.aovs.registry import primvar_name
 from hdwarp.delegate.aov import array_type
-from hdwarp.delegate.render_pass import check_inputs
+from hdwarp.delegate.render_pass import check_inputs, check_plane_of_rays, check_planes
 from hdwarp.delegate.render_settings import RenderSettings
 from hdwarp.errors import ArgumentError, Error, NotSupported
 from hdwarp.scene import Scene
+from hdwarp.sensors.checks import check_state, check_worlds, clip_array
 from hdwarp.sensors.conversions import convert, plane_of, render_bindings
 from hdwarp.sensors.data_types import DATA_TYPES
 from hdwarp.sensors.exclusion import Exclusion
+from hdwarp.sensors.frames import CameraFrames, Selection, SiteFrames, UnboundFrames, select_labels
 from hdwarp.sensors.placing import axes_of, mount_cameras, pose_array
+from hdwarp.sensors.rays import RayData, RayGroups, check_rays
 from hdwarp.sensors.tiles import grid_of, lay_tiles
-from hdwarp.stage.render_spec import find_render_prims, made_up_product, product_for_camera
+from hdwarp.stage.spec import ImageSpec
 from hdwarp.state import State
 from hdwarp.views.conform import image_spec
+from hdwarp.views.given_rays import GivenRays
+from hdwarp.views.rows import View, ViewTable
 
 _LARGEST_IMAGES = 4 << 30  # bytes; larger needs smaller images or fewer views
 
@@ -35,19 +38,21 @@ class RayMode(IntEnum):
 
 
 class SensorCamera:
-    """Views of some of a scene's cameras, all of one size, rendered by `update` from the state of the bodies.
+    """Views of some of a scene's cameras or sites, all of one size, rendered by `update` from the state of the bodies.
 
-    A camera of a world gives one view, a global one a view of every world, from where it stands on the stage. Views are in the order of
-    (camera row, world). ``view_count``, ``width``, ``height``; ``view_camera`` (row of `Scene.cameras`) and ``view_world`` are
-    wp.array[int32] (view_count,).
+    A camera or site of a world gives one view, a global one a view of every world, from where it stands on the stage. Views are in the
+    order of (row, world). ``view_count``, ``width``, ``height``; ``view_camera`` (row of `Scene.cameras` or `Scene.sites`) and
+    ``view_world`` are wp.array[int32] (view_count,). Cameras look through their lenses, or along rays of one's own, as sites always do:
+    `set_camera_rays`. Without cameras and sites each `update` takes poses, rays and worlds (an unbound sensor, whose ``view_camera`` and
+    ``view_world`` mean nothing).
     """
 
     def __init__(
         self,
         scene: Scene,
         *,
-        cameras: str | re.Pattern | Sequence | None = None,
-        sites: object = None,
+        cameras: Selection = None,
+        sites: Selection = None,
         resolution: tuple[int, int] | None = None,
         samples: int = 1,
         ray_mode: RayMode = RayMode.ANALYTIC,
@@ -61,20 +66,21 @@ class SensorCamera:
         settings: RenderSettings | None = None,
         clear: Mapping[str, object] | None = None,
     ) -> None:
-        """``cameras``: fnmatch pattern over the whole label ('*' crosses '/'), list, compiled expression or row numbers.
+        """``cameras`` or ``sites``: fnmatch pattern over the whole label ('*' crosses '/'), list, compiled expression or row numbers.
 
         ``worlds``: numbers of the worlds to see; None: all. ``exclude``: bodies and prims that the views do not see: patterns over paths,
         or camera pattern -> patterns; a body stands for all it carries, the paths of a prototype for those of its copies. ``geometry``:
         "visual", "collision" (colliders, drawn or not) or "all"; for the latter two the scene reads colliders as well, once.
-        ``resolution``: (width, height); None: that of the first product that targets the first camera, else 1280x720 with a diagnostic.
-        ``samples``: samples a pixel for colour, a square number. ``clipping_range`` [m] replaces the cameras' own; ``clip``: "planar" or
-        "radial". ``settings``: RenderSettings; None: those of ``scene.delegate``. ``clear``: AOV or data type -> value of pixels that
-        see nothing.
+        ``resolution``: (width, height); None: of cameras that of the first product that targets the first of them, else 1280x720 with a
+        diagnostic; of sites and unbound sensors the shape of the first rays given.
+        ``samples``: samples a pixel for colour, a square number. ``clipping_range`` [m] replaces the cameras' own, and of sites and unbound
+        sensors (0, inf); it counts along the optical axis for the lenses there are, along the ray for rays of one's own, unless ``clip``
+        says "planar" or "radial" (along the ray). ``settings``: RenderSettings; None: those of ``scene.delegate``. ``clear``: AOV or data
+        type -> value of pixels that see nothing.
 
         Raises ArgumentError for patterns that match nothing and bad values, NotSupported for what later versions do.
         """
         unsupported = {
-            "sites": sites,
             "ray_function": ray_function,
             "ray_params": ray_params,
             "ray_mode": None if ray_mode == RayMode.ANALYTIC else ray_mode,
@@ -82,97 +88,119 @@ class SensorCamera:
         for name, value in unsupported.items():
             if value is not None:
                 raise NotSupported(f"SensorCamera({name}={value!r}) is not supported yet")
-        if cameras is None:
-            raise NotSupported("SensorCamera without cameras= (an unbound sensor) is not supported yet; name the cameras, '*' for all")
+        if cameras is not None and sites is not None:
+            raise ArgumentError("a sensor looks from cameras= or from sites=, not from both: make a sensor of each")
         scene.check_open()
         self._worlds = check_worlds(worlds, scene.worlds.count)
         if clip not in (None, "planar", "radial"):
             raise ArgumentError(f"clip={clip!r}: expected 'planar' or 'radial'")
         self.scene = scene
         self._pass = scene.delegate.create_render_pass(samples=samples, settings=settings)
-        self._selection, self._resolution, self._radial = cameras, resolution, clip == "radial"
+        self._frames = UnboundFrames(scene)
+        if cameras is not None:
+            self._frames = CameraFrames(scene, cameras)
+        elif sites is not None:
+            self._frames = SiteFrames(scene, sites)
+        elif worlds is not None:
+            raise ArgumentError("worlds= is of sensors with cameras= or sites=; an unbound one takes world_indices at every update")
+        self._resolution, self._radial = resolution, {None: None, "planar": False, "radial": True}[clip]
         self._clear = dict(clear or {})
         self._clip = clip_array(clipping_range, scene.device)
         self._exclusion = Exclusion(scene, exclude, geometry)
+        self._ray_groups = RayGroups(self._pass.samples, scene.device)
+        self._spec: ImageSpec | None = None if resolution is None else image_spec(resolution)
         if geometry != "visual":
             scene.read_collisions()
         self.rebind()
 
     def rebind(self) -> None:
-        """Select the cameras anew, after `Scene.sync` added or removed some."""
+        """Select the cameras or sites anew, after `Scene.sync` added or removed some. Rays go with their labels, and those shared by a
+        pattern to all that match it now. An unbound sensor forgets how many views it has."""
         scene = self.scene
         if scene.stage is None:
             raise Error("the scene is closed; open a new Scene, and a sensor on it")
-        rows = self._select()
+        self._frames.follow()
         self._exclusion.follow(strict=True)
-        self._cameras = [scene.cameras.label[row] for row in rows]
-        self._spec = self._image(scene.cameras.record_of(rows[0]).path)
+        self._given: tuple[Hashable, ViewTable] | None = None
+        rows = self._frames.select()
+        self._labels = [self._frames.table.label[row] for row in rows]
+        if self._frames.has_lenses:
+            self._spec = self._frames.image(rows[0], self._resolution)
+        self._ray_groups.follow(self._labels)
+        if self._spec is not None and self._ray_groups.rays is not None:
+            height, width = self._ray_groups.rays.shape
+            if (height, width) != (self._spec.height, self._spec.width):
+                size = f"{self._spec.width}x{self._spec.height}"
+                raise Error(f"the images are {size} now, the rays that were set {width}x{height}: make a new sensor, or give resolution=")
         self._see(rows)
 
-    def _select(self) -> list[int]:
-        """Rows of the cameras selected. Raises ArgumentError; of a camera that cannot be rendered it says why."""
-        scene = self.scene
-        try:
-            return scene.cameras.select(self._selection)
-        except ArgumentError as error:
-            names = [name for name in ([self._selection] if isinstance(self._selection, str) else self._selection) if isinstance(name, str)]
-            for item in scene.diagnostics:
-                if item.severity == "error" and any(fnmatch.fnmatchcase(item.path, name) for name in names):
-                    raise ArgumentError(f"{error}; <{item.path}>: {item.message}") from None
-            raise
-
     def _see(self, rows: Sequence[int]) -> None:
-        scene, table = self.scene, self.scene.cameras
-        seen = range(scene.worlds.count) if self._worlds is None else self._worlds
-        views = [(row, world) for row in rows for world in seen if table.world[row] in (-1, world)]
-        if not views:
-            raise ArgumentError(f"none of the cameras selected is in the worlds {list(seen)[:10]}")
-        self.views = scene.delegate.create_views(
-            rows,
-            self._spec,
-            worlds=self._worlds,
-            scene_unit=1.0 / scene.metres_per_unit,
+        table = self._frames.table
+        seen = range(self.scene.worlds.count) if self._worlds is None else self._worlds
+        self._rows = list(rows)
+        self._pairs: list[tuple[int, int]] = []  # (row, world) of each view; of an unbound sensor when their number is known
+        if not self._is_unbound:
+            self._pairs = [(row, world) for row in rows for world in seen if table.world[row] in (-1, world)]
+            if not self._pairs:
+                raise ArgumentError(f"none of the {self._frames.kind}s selected is in the worlds {list(seen)[:10]}")
+        self._note_views()
+
+    def _note_views(self) -> None:
+        """Make what goes with the views: after these, or their rays, have become others."""
+        device = self.scene.device
+        self._given = None
+        self.view_camera = wp.array([row for row, _ in self._pairs], dtype=wp.int32, device=device)
+        self.view_world = wp.array([world for _, world in self._pairs], dtype=wp.int32, device=device)
+        labels = self._frames.table.label
+        bundles = self._ray_groups.bundles([labels[row] for row, _ in self._pairs])
+        rays = self._ray_groups.rays if any(bundle >= 0 for bundle in bundles) else None
+        self.views = self._view_table(rays, bundles if rays is not None else ())
+        self._lacking: list[str] = []  # what has neither lens nor rays
+        if not self._frames.has_lenses:
+            own = self._ray_groups.bundles(self._labels)
+            self._lacking = [label for label, bundle in zip(self._labels, own, strict=True) if bundle < 0]
+
+    def _view_table(self, rays: GivenRays | None, bundles: Sequence[int]) -> ViewTable:
+        image, labels = image_spec((1, 1)) if self._spec is None else self._spec, self._frames.table.label
+        views = ViewTable(
+            [View(row, world, image) for row, world in self._pairs],
+            scene_unit=1.0 / self.scene.metres_per_unit,
             radial=self._radial,
-            hides=self._exclusion.hides(table.label[row] for row, _ in views),
+            device=self.scene.device,
+            cameras=self._frames.table,
+            hides=self._exclusion.hides(labels[row] for row, _ in self._pairs) if self._pairs else (),
+            rays=rays,
+            ray_bundles=bundles,
         )
-        self.views.flags = self._exclusion.flags
-        self.view_camera = wp.array([row for row, _ in views], dtype=wp.int32, device=scene.device)
-        self.view_world = wp.array([world for _, world in views], dtype=wp.int32, device=scene.device)
+        views.flags = self._exclusion.flags
+        return views
+
+    @property
+    def _is_unbound(self) -> bool:
+        return isinstance(self._frames, UnboundFrames)
 
     def _follow(self) -> None:
         """Keep up with a scene that has changed. Raises Error where it is closed, or the selected cameras are others now."""
         if self.scene.stage is None:
             raise Error("the scene is closed; open a new Scene, and a sensor on it")
-        if self.scene.cameras.version != self.views.cameras_version:
-            self._follow_cameras()
+        self._frames.follow()
+        if not self.views.is_current:
+            self._follow_rows()
         self._exclusion.follow()
         self.views.flags = self._exclusion.flags
 
-    def _follow_cameras(self) -> None:
-        """Other cameras may come and go; the selected ones are found in their new rows. Raises Error where these are others now."""
-        label = self.scene.cameras.label
+    def _follow_rows(self) -> None:
+        """Others may come and go; those selected are found in their new rows. Raises Error where these are others now."""
+        label, kind = self._frames.table.label, self._frames.kind
         try:
-            found = [label[row] for row in self._select()]
+            found = [label[row] for row in self._frames.select()]
         except ArgumentError:
             found = []
-        if found != self._cameras:
-            gone = [path for path in self._cameras if path not in found]
-            what = f"{', '.join(gone[:3])} went" if gone else f"{', '.join([path for path in found if path not in self._cameras][:3])} came"
-            raise Error(f"the sensor's cameras are others now ({what}); cameras were added to the scene or removed: call rebind()")
+        if found != self._labels:
+            gone = [path for path in self._labels if path not in found]
+            what = f"{', '.join(gone[:3])} went" if gone else f"{', '.join([path for path in found if path not in self._labels][:3])} came"
+            raise Error(f"the sensor's {kind}s are others now ({what}); {kind}s were added to the scene or removed: call rebind()")
         self._see([label.index(path) for path in found])
-
-    def _image(self, camera: str):
-        """Pixels of the images: conform policy and pixel aspect of the product that targets the first camera."""
-        diagnostics = self.scene.diagnostics
-        product = product_for_camera(self.scene.stage, camera, diagnostics=diagnostics, found=find_render_prims(self.scene.stage))
-        if product is None:
-            product = made_up_product(camera)
-            if self._resolution is None:
-                width, height = product.resolution
-                message = f"no RenderProduct targets this camera; using {width}x{height} (resolution=)"
-                diagnostics.note(camera, "default-resolution", message)
-        size = self._resolution if self._resolution is not None else product.resolution
-        return image_spec(size, product.pixel_aspect_ratio, product.aspect_ratio_conform_policy)
 
     @property
     def settings(self) -> RenderSettings:
@@ -180,24 +208,39 @@ class SensorCamera:
 
     @property
     def view_count(self) -> int:
-        return self.views.count
+        """Raises Error where an unbound sensor's is not known yet."""
+        if not self._pairs:
+            raise Error("an unbound sensor has as many views as its first update() is given poses: allocate(aovs, view_count=...)")
+        return len(self._pairs)
+
+    @property
+    def _image_spec(self) -> ImageSpec:
+        if self._spec is None:
+            raise Error("the images are as large as the rays, which are not known yet: give resolution=, or call set_camera_rays first")
+        return self._spec
 
     @property
     def width(self) -> int:
-        return self.views.width
+        return self._image_spec.width
 
     @property
     def height(self) -> int:
-        return self.views.height
+        return self._image_spec.height
 
-    def allocate(self, aovs: Sequence[str]) -> dict[str, wp.array]:
+    def allocate(self, aovs: Sequence[str], view_count: int | None = None) -> dict[str, wp.array]:
         """Arrays (view, H, W) for `update` to fill, by the names of AOVs and of `sensors.data_types` (`motion_vectors`): scalars,
-        vec2f/vec3f/vec4f or vec4ub."""
+        vec2f/vec3f/vec4f or vec4ub. ``view_count``: of an unbound sensor, whose views are not counted before the first update.
+
+        Raises Error where the number or the size of the images is not known yet.
+        """
         if isinstance(aovs, str):
             aovs = [aovs]
         if not isinstance(aovs, (list, tuple, set, dict)) or not all(isinstance(name, str) for name in aovs):
             raise ArgumentError(f"aovs={aovs!r}: expected a list of names of AOVs or data types")
-        shape = (self.view_count, self.height, self.width)
+        known = len(self._pairs)
+        if view_count is not None and (not isinstance(view_count, int) or view_count < 1 or (known and view_count != known)):
+            raise ArgumentError(f"view_count={view_count!r}: expected {known or 'a number of views'}")
+        shape = (self.view_count if view_count is None else view_count, self.height, self.width)
         types = {name: self._pixel_type(name) for name in aovs}
         if any(plane_of(name) == "motion" for name in types):
             self.scene.keep_previous()
@@ -228,16 +271,17 @@ class SensorCamera:
 
         ``pose=False``: the scene is posed already. ``view_mask`` (view_count,) bool and ``world_mask`` (world_count,) bool on the device:
         views that are off keep their pixels. For this call: ``camera_transforms`` (view_count,) transformf: poses in the frames of the
-        views' worlds; ``world_indices`` (view_count,) int32: worlds that are seen in place of the views' own. A body whose pose is no
+        views' worlds; ``world_indices`` (view_count,) int32: worlds that are seen in place of the views' own; ``camera_rays``: rays in
+        place of lenses and of those set, for all views, or a bundle for each view, or for each camera or site; forms as in
+        `set_camera_rays`. An unbound sensor takes all three, and has as many views as the first call gives poses. A body whose pose is no
         number is not there.
 
         ``previous``: the state that `motion` and `motion_vectors` are measured against: where bodies, and the cameras they carry, were.
         None: where they are in ``state``; without ``state`` where the stage had them before the last `Scene.sync`, as everything that no
         body carries. Cameras given by ``camera_transforms`` were at ``previous_camera_transforms``, or have not moved.
-        Raises Error when the scene's cameras have changed since the sensor was bound, ArgumentError for arrays of another shape or type.
+        Raises Error when the scene's cameras have changed since the sensor was bound, and where sites have no rays, ArgumentError for
+        arrays of another shape or type.
         """
-        if camera_rays is not None:
-            raise NotSupported("SensorCamera.update(camera_rays=) is not supported yet")
         for name, given in (("state", state), ("previous", previous)):
             if given is not None:
                 check_state(name, given, self.scene)
@@ -251,7 +295,16 @@ class SensorCamera:
             raise ArgumentError(f"clear names {', '.join(unknown)}, which are not among the outputs: {', '.join(out)}")
         scene = self.scene
         self._follow()
-        self._check(out)
+        if self._is_unbound:
+            given = {"camera_transforms": camera_transforms, "camera_rays": camera_rays, "world_indices": world_indices}
+            self._count_views(given)
+        views = self.views if camera_rays is None else self._views_of(camera_rays)
+        if camera_rays is None and self._lacking:
+            raise Error(
+                f"{', '.join(self._lacking[:3])}: a site has no lens, and no rays were given: set_camera_rays(rays), or"
+                " update(camera_rays=) for one call"
+            )
+        self._check(out, views)
         planes, values, steps = render_bindings(out, clear)
         masks = {"view_mask": view_mask, "world_mask": world_mask, "world_indices": world_indices}
         body_q = None if state is None else state.body_q
@@ -259,13 +312,13 @@ class SensorCamera:
             "previous_body_q": None if previous is None else previous.body_q,
             "previous_camera_transforms": previous_camera_transforms,
         }
-        check_inputs(scene.tables, self.views, body_q=body_q, camera_transforms=camera_transforms, **masks, **then)
+        check_inputs(scene.tables, views, body_q=body_q, camera_transforms=camera_transforms, **masks, **then)
         if state is None:
             scene.tables.unpose()
         elif pose:
             scene.tables.pose(state.body_q)
         self._pass.execute(
-            self.views,
+            views,
             planes,
             body_q=body_q,
             clear=values,
@@ -274,10 +327,62 @@ class SensorCamera:
             **masks,
             **then,
         )
-        convert(self.views, steps, scene.device)
+        convert(views, steps, scene.device)
 
-    def _check(self, out: Mapping[str, wp.array]) -> None:
-        shape = (self.view_count, self.height, self.width)
+    def _count_views(self, given: Mapping[str, object]) -> None:
+        """An unbound sensor's views: as many as poses. Raises ArgumentError for what is missing, and for another number than before."""
+        missing = [name for name, value in given.items() if value is None]
+        if missing:
+            raise ArgumentError(
+                f"an unbound sensor takes {', '.join(given)} at every update; missing: {', '.join(missing)} (or bind it: cameras=, sites=)"
+            )
+        poses = given["camera_transforms"]
+        device, is_array = self.scene.device, isinstance(poses, wp.array)
+        if not is_array or poses.ndim != 1 or len(poses) == 0 or poses.dtype is not wp.transformf or poses.device != device:
+            what = f"{poses.dtype.__name__} {poses.shape} on {poses.device}" if is_array else type(poses).__name__
+            raise ArgumentError(f"camera_transforms: {what}; expected wp.array[transformf] of shape (n,) on {device}")
+        if not self._pairs:
+            self._pairs = [(0, 0)] * len(poses)
+            self._note_views()
+        if len(poses) != len(self._pairs):
+            raise ArgumentError(
+                f"camera_transforms has {len(poses)} poses; the first update made this a sensor of {len(self._pairs)} views"
+            )
+
+    def _views_of(self, rays: object) -> ViewTable:
+        """The views with rays of one call in place of what they have; made anew when the shape of the rays is another."""
+        counts = {len(self._pairs): "views"}
+        counts.setdefault(len(self._rows), f"{self._frames.kind}s")
+        data = self._check_rays("camera_rays", rays, counts)
+        self._take_size(data)
+        key = data.shape, data.bundles
+        if self._given is None or self._given[0] != key:
+            row_number = {row: number for number, row in enumerate(self._rows)}
+            bundles = [0] * len(self._pairs)
+            if data.bundles == len(self._pairs):
+                bundles = list(range(len(self._pairs)))
+            elif data.bundles is not None:
+                bundles = [row_number[row] for row, _ in self._pairs]
+            given = GivenRays(*data.shape, self._pass.samples, data.bundles or 1, self.scene.device)
+            self._given = key, self._view_table(given, bundles)
+        views = self._given[1]
+        views.flags = self._exclusion.flags
+        views.rays.take(data.array, 0, data.bundles or 1)
+        return views
+
+    def _check_rays(self, name: str, rays: object, counts: dict[int, str]) -> RayData:
+        shape = None if self._spec is None else (self._spec.height, self._spec.width)
+        return check_rays(name, rays, samples=self._pass.samples, shape=shape, counts=counts, device=self.scene.device)
+
+    def _take_size(self, data: RayData) -> None:
+        """Where nothing said how large the images are, the first rays do."""
+        if self._spec is None:
+            self._spec = image_spec((data.shape[1], data.shape[0]))
+            self._note_views()
+
+    def _check(self, out: Mapping[str, wp.array], views: ViewTable) -> None:
+        check_planes(views, [plane_of(name) for name in out])
+        shape = (views.count, self.height, self.width)
         for name, array in out.items():
             dtype = self._pixel_type(name)
             if not isinstance(array, wp.array) or array.shape != shape or array.dtype is not dtype or array.device != self.scene.device:
@@ -290,6 +395,8 @@ class SensorCamera:
 
     def _pixel_type(self, name: str) -> type:
         """Warp type of one pixel of an AOV or data type. Raises ArgumentError that names those there are."""
+        if not self._frames.has_lenses:
+            check_plane_of_rays(plane_of(name))
         try:
             return array_type(self.scene.tables, plane_of(name))
         except ArgumentError as error:
@@ -298,14 +405,17 @@ class SensorCamera:
             raise ArgumentError(f"{error}; data types: {', '.join(DATA_TYPES)}") from None
 
     def compute_view_transforms(self, state: State | None = None, out: wp.array | None = None) -> wp.array:
-        """(view_count,) transformf: pose of each view in its world's frame, USD camera axes."""
+        """(view_count,) transformf: pose of each view in its world's frame: USD camera axes, or those of the site. Raises Error where
+        every call places the views."""
         scene = self.scene
         self._follow()
+        if self._is_unbound:
+            raise Error("the views of an unbound sensor stand where update(camera_transforms=) puts them")
         state = state if state is not None else scene.state()
         check_state("state", state, scene)
         check_inputs(scene.tables, self.views, body_q=state.body_q, camera_transforms=out)
         out = wp.empty(self.view_count, dtype=wp.transformf, device=scene.device) if out is None else out
-        self.views.compute_transforms(scene.cameras.columns, scene.tables.world_columns, state.body_q, camera_transforms=None, out=out)
+        self.views.compute_transforms(self._frames.table.columns, scene.tables.world_columns, state.body_q, camera_transforms=None, out=out)
         return out
 
     def set_world_poses(
@@ -325,6 +435,8 @@ class SensorCamera:
         Raises ArgumentError for other shapes, views that are not there, and views of one global camera of which several are given.
         """
         scene = self.scene
+        if not self._frames.has_lenses:
+            raise NotSupported("set_world_poses is of cameras; move sites on the stage, or give update(camera_transforms=)")
         self._follow()
         chosen = list(range(self.view_count)) if views is None else [int(view) for view in views]
         wrong = [view for view in chosen if not 0 <= view < self.view_count]
@@ -354,7 +466,7 @@ class SensorCamera:
         rows, columns = grid_of(self.view_count, columns)
         shape = (rows * self.height, columns * self.width)
         tiles = dict(into or {})
-        self._check(out)
+        self._check(out, self.views)
         for name, array in out.items():
             if name not in tiles:
                 tiles[name] = wp.zeros(shape, dtype=array.dtype, device=array.device)
@@ -363,51 +475,43 @@ class SensorCamera:
             lay_tiles(array, tiles[name], columns)
         return tiles
 
-    def set_camera_rays(self, rays: object, cameras: object = None) -> None:
-        raise NotSupported("SensorCamera.set_camera_rays: custom rays are not supported yet")
+    def set_camera_rays(self, rays: object, cameras: Selection = None) -> None:
+        """Look along ``rays`` in place of a lens, from the next `update` on.
+
+        ``rays``: (H, W, S, 2) vec3f shared by all that ``cameras`` names (None: all), or (N, H, W, S, 2), a bundle for each of these in the
+        order of their rows. As NumPy arrays (H, W, S, 2, 3) or (N, H, W, S, 2, 3); as wp.arrays, which have four dimensions at most,
+        (H, W, S, 2) or (N * H, W, S, 2). [..., 0] is a ray's origin [m], [..., 1] its direction, in the frame of the sensor: a camera looks
+        down -Z, +Y up; that of a site is as it stands. Directions become unit; a zero one means no ray: clear values in every plane. S is
+        ``samples``: the first ray of a pixel is that of all planes but colour, which is the mean of all. ``cameras``: pattern, compiled
+        expression, numbers or a list of these, over the labels of the sensor's own cameras or sites.
+
+        A second call for the same with the same shapes copies in place on the device: nothing is allocated, addresses stay, and it can be
+        part of a CUDA graph. Raises ArgumentError for other shapes, types and devices, and for rays in host memory that are not finite; on
+        the device these are no rays.
+        """
+        if self._is_unbound:
+            raise Error("an unbound sensor takes its rays at every update: update(camera_rays=)")
+        self._follow()
+        rows = select_labels(self._labels, cameras, self._frames.kind, "cameras")
+        counts = {len(rows): f"{self._frames.kind}s"}
+        is_all = len(rows) == len(self._labels)
+        if self._resolution is None and not self._frames.has_lenses and is_all:
+            self._spec = None
+        data = self._check_rays("rays", rays, counts)
+        labels = [self._labels[row] for row in rows]
+
+        def match(new: Sequence[str]) -> list[str]:
+            try:
+                return [new[row] for row in select_labels(new, cameras, "", "cameras")]
+            except ArgumentError:
+                return []
+
+        self._spec = image_spec((data.shape[1], data.shape[0])) if self._spec is None else self._spec
+        if self._ray_groups.set(data, labels, match):
+            self._note_views()
 
     def sync_camera_rays(self) -> None:
         """Nothing to do: ANALYTIC rays follow the camera columns at every update."""
-
-
-def check_state(name: str, state: object, scene: Scene) -> None:
-    """Raise ArgumentError for what is no State, or one without poses, or of another scene, or from before bodies came or went."""
-    if not isinstance(state, State) or state.body_q is None:
-        what = "State without body_q" if isinstance(state, State) else type(state).__name__
-        raise ArgumentError(f"{name} is a {what}; expected what scene.state() or its copy() gives, or None for the stage's poses")
-    if state.bodies is not None and state.bodies is not scene.bodies:
-        raise ArgumentError(f"{name} is of another scene; take one from this one's state()")
-    if state.bodies is not None and state.bodies_version != scene.bodies.version:
-        raise ArgumentError(
-            f"{name} is from before bodies came, went or were renamed: its rows are of other bodies now; take a new state()"
-        )
-
-
-def check_worlds(worlds: object, count: int) -> list[int] | None:
-    """Numbers of worlds, ascending, each once. Raises ArgumentError for what is none."""
-    if worlds is None:
-        return None
-    given = worlds.tolist() if hasattr(worlds, "tolist") else worlds
-    if not isinstance(given, Iterable) or isinstance(given, str):
-        raise ArgumentError(f"worlds={worlds!r}: expected numbers of worlds")
-    numbers = list(given)
-    if not numbers or not all(isinstance(number, int) and not isinstance(number, bool) and 0 <= number < count for number in numbers):
-        there = "one world, number 0" if count == 1 else f"worlds 0 to {count - 1}"
-        raise ArgumentError(f"worlds={numbers!r}: the scene has {there}")
-    return sorted(set(numbers))
-
-
-def clip_array(clipping_range: tuple[float, float] | None, device: wp.Device) -> wp.array | None:
-    """(1,) vec2f with a clip range for all views, None without. Raises ArgumentError unless 0 <= near < far."""
-    if clipping_range is None:
-        return None
-    try:
-        near, far = (float(value) for value in clipping_range)
-    except (TypeError, ValueError):
-        raise ArgumentError(f"clipping_range={clipping_range!r}: expected (near, far) in metres") from None
-    if not 0.0 <= near < far:
-        raise ArgumentError(f"clipping_range=({near:g}, {far:g}): expected 0 <= near < far, in metres")
-    return wp.array([(near, far)], dtype=wp.vec2f, device=device)
 
 
 __all__ = ["RayMode", "SensorCamera"]

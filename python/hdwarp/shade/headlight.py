@@ -6,7 +6,7 @@ import functools
 
 import warp as wp
 
-from hdwarp.aovs.pixel_runs import block_count, lane_options, pixel_run, store_quads, world_ray
+from hdwarp.aovs.pixel_runs import block_count, lane_options, load_columns, pixel_run, store_quads, world_ray
 from hdwarp.shade.encode import SrgbTables, rgba_bytes, srgb_byte
 from hdwarp.tables.structs import ViewRow
 
@@ -32,13 +32,14 @@ class ColourClears:
 
 
 @functools.cache
-def colour_kernel(lanes: int) -> wp.Kernel:
-    """color = exposure * (base * |N . V| + emissive), alpha 1.
+def colour_kernel(lanes: int, given: bool = False) -> wp.Kernel:
+    """color = exposure * (base * |N . V| + emissive), alpha 1. ``given``: of views whose rays are given, else of those with lenses.
 
     base: the material's diffuse colour; the displayColor primvar where the material says so or where there is no material, else grey.
-    N is the shading normal, V points to the camera. Vector arrays that are read come flat, as SIMD gathers want them.
+    N is the shading normal, V points back along the ray. Vector arrays that are read come flat, as SIMD gathers want them.
     """
-    LANES, BLOCKS = lanes, block_count(lanes)
+    LANES, BLOCKS, GIVEN = lanes, block_count(lanes), given
+    load_triples = load_columns(lanes, 3)
     floats = wp.types.vector(length=lanes, dtype=wp.float32)
     ints = wp.types.vector(length=lanes, dtype=wp.int32)
 
@@ -70,6 +71,7 @@ def colour_kernel(lanes: int) -> wp.Kernel:
         material_row: wp.array[wp.int32],
         normal: wp.array[wp.float32],  # null: no light asked for
         display_color: wp.array[wp.float32],  # null where the scene has none
+        directions: wp.array[wp.float32],  # RayColumns.directions, flat; null without
         srgb: SrgbTables,
         clear: ColourClears,
         out: ColourPlanes,
@@ -80,6 +82,12 @@ def colour_kernel(lanes: int) -> wp.Kernel:
         run = pixel_run(views, job, LANES, BLOCKS, jobs, rows)
         if run.blocks == 0:
             return
+        if GIVEN:
+            if views[run.view].rays == 0:
+                return
+        else:
+            if views[run.view].rays != 0:
+                return
         ray = world_ray(views[run.view], run.y)
         exposure = views[run.view].exposure
         hit = ints()
@@ -124,13 +132,23 @@ def colour_kernel(lanes: int) -> wp.Kernel:
                     alpha[lane] = wp.where(hit[lane] != 0, 1.0, clear.albedo[3])
                 store_quads(r, g, b, alpha, low, high, pixel, out.albedo)
             if normal:
+                if GIVEN:
+                    start = views[run.view].first_ray + run.y * views[run.view].width + run.x + block * LANES
+                    ways = load_triples(directions, low, high, start)
+                    right, up, back = views[run.view].direction_dx, views[run.view].direction_dy, views[run.view].direction
                 for lane in range(LANES):
                     m = wp.max(material[lane], 0)
                     emits = wp.where(material[lane] >= 0, exposure, 0.0)
-                    s = wp.float64(run.x + block * LANES + lane)
-                    dx = wp.float32(ray.direction[0] + ray.direction_dx[0] * s)
-                    dy = wp.float32(ray.direction[1] + ray.direction_dx[1] * s)
-                    dz = wp.float32(ray.direction[2] + ray.direction_dx[2] * s)
+                    if GIVEN:
+                        wx, wy, wz = wp.float64(ways[0, lane]), wp.float64(ways[1, lane]), wp.float64(ways[2, lane])
+                        dx = wp.float32(right[0] * wx + up[0] * wy + back[0] * wz)
+                        dy = wp.float32(right[1] * wx + up[1] * wy + back[1] * wz)
+                        dz = wp.float32(right[2] * wx + up[2] * wy + back[2] * wz)
+                    else:
+                        s = wp.float64(run.x + block * LANES + lane)
+                        dx = wp.float32(ray.direction[0] + ray.direction_dx[0] * s)
+                        dy = wp.float32(ray.direction[1] + ray.direction_dx[1] * s)
+                        dz = wp.float32(ray.direction[2] + ray.direction_dx[2] * s)
                     here = 3 * (pixel + wp.clamp(lane, low, high - 1))
                     along = normal[here] * dx + normal[here + 1] * dy + normal[here + 2] * dz
                     facing = wp.abs(along) / wp.sqrt(dx * dx + dy * dy + dz * dz) * exposure

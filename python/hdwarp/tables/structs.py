@@ -170,6 +170,9 @@ class ViewRow:
     The ray of the sample at pixel (x, y): origin + origin_dx * x + origin_dy * y, direction + direction_dx * x + direction_dy * y,
     where `origin` and `direction` belong to the centre of pixel (0, 0). Its parameter t is the distance along `forward` [m]
     (forward . direction = 1). Perspective: origin_dx = origin_dy = 0. Orthographic: direction_dx = direction_dy = 0.
+
+    Where rays are given, t is the distance along the ray [m], and of the fields of that map `direction_dx`, `direction_dy` and `direction`
+    are the sensor's x, y and z axes in the world, `origin` is `eye` and `origin_dx` the forward axis, unit, in double.
     """
 
     eye: wp.vec3d  # the camera's position, in the frame of the view's world [m]
@@ -210,6 +213,20 @@ class ViewRow:
     masked: wp.int32  # 1: not rendered, its outputs keep what they hold
     hides: wp.int32  # instances with any of these flags are not there
     culls: wp.int32  # back faces of instances with any of these flags are looked through
+    rays: wp.int32  # 0: the rays above; else rays given one by one: GIVEN, or SCATTERED: not for packets from one point
+    first_ray: wp.int32  # of RayColumns, row by row; only of views with given rays
+
+
+GIVEN = wp.constant(1)
+SCATTERED = wp.constant(2)
+
+
+@wp.struct
+class RayColumns:
+    """Rays that are given one by one, in the frame of the sensor. Origin 0 and direction 0: no ray."""
+
+    origins: wp.array[wp.vec3f]
+    directions: wp.array[wp.vec3f]  # unit
 
 
 @wp.struct

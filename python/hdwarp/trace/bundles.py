@@ -32,6 +32,7 @@ class RayBundle:
     tile_height: wp.int32  # rows of a packet: 8, 4, 2 or 1
     first_packet: wp.int32  # packets of the bundles before this one
     output: wp.int32  # first ray of the bundle in the results; also: rays of the bundles before this one
+    pitch: wp.int32  # of the rows of a packet's results; `columns` where results lie side by side
     masked: wp.int32  # 1: not traced, its results keep what they hold
     hides: wp.int32  # as in ViewRow
     culls: wp.int32
@@ -44,6 +45,7 @@ class RayHits:
     slot: wp.array[wp.int32]  # triangle slot (MeshColumns); on shapes 0 where the ray enters, 1 where it leaves; -1 miss
     instance: wp.array[wp.int32]  # instance row, -1 miss
     t: wp.array[wp.float32]  # distance from the ray's origin [m], +inf miss; good to about 1e-6, 1e-5 where the ray grazes
+    key: wp.array[wp.float32]  # 1 / t as a visibility record has it; null where nobody asks (packets alone fill it, and may leave out t)
 
 
 @dataclass(eq=False)
@@ -87,9 +89,7 @@ def ray_bundles(
     """
     origins = np.asarray(origins, np.float64).reshape(-1, 3)
     count, (rows, columns) = len(origins), shape
-    tile_height = next(h for h in (8, 4, 2, 1) if h <= max(rows, 1))
-    tile_width = PACKET_SIZE // tile_height
-    packets = -(-rows // tile_height) * -(-columns // tile_width)
+    tile_height, packets = packets_of(shape)
     values = {
         "origin": origins,
         "turn": np.broadcast_to(np.eye(3), (count, 3, 3)) if turns is None else np.asarray(turns, np.float64),
@@ -104,6 +104,7 @@ def ray_bundles(
         "tile_height": tile_height,
         "first_packet": np.arange(count) * packets,
         "output": np.arange(count) * rows * columns,
+        "pitch": columns,
         "masked": masked,
         "hides": hides,
         "culls": culls,
@@ -112,6 +113,13 @@ def ray_bundles(
     for name, value in values.items():
         table[name][:count] = value
     return RayBundles(wp.array(table, dtype=RayBundle, device=device), count, count * packets, count * rows * columns)
+
+
+def packets_of(shape: tuple[int, int]) -> tuple[int, int]:
+    """(rows of a packet, packets) of a grid of (rows, columns) rays."""
+    rows, columns = shape
+    tile_height = next(h for h in (8, 4, 2, 1) if h <= max(rows, 1))
+    return tile_height, -(-rows // tile_height) * -(-columns // (PACKET_SIZE // tile_height))
 
 
 @wp.func

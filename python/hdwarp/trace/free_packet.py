@@ -354,10 +354,13 @@ def store_hits(
         for p in range(16):
             r, c = row + (p >> patch.shift), column + (p & (patch.width - 1))
             if (result[p] == ACTIVE or result[p] == no_ray) and r < bundle.rows and c < bundle.columns:
-                output = bundle.output + r * bundle.columns + c
+                output = bundle.output + r * bundle.pitch + c
                 hits.slot[output] = slot[p]
                 hits.instance[output] = owner[p]
-                hits.t[output] = t[p]
+                if hits.t:
+                    hits.t[output] = t[p]
+                if hits.key:
+                    hits.key[output] = 1.0 / t[p]
 
 
 @wp.func

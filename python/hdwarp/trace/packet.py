@@ -68,7 +68,7 @@ def trace_kernel(kinds: SceneKinds, affine: bool, peel: bool = False) -> wp.Kern
                 return
         view = views[find_view(views, view_count, job)]
         tile = job - view.first_tile
-        if view.masked != 0 or tile < 0 or tile >= view.tiles_x * view.tiles_y:
+        if view.masked != 0 or view.rays != 0 or tile < 0 or tile >= view.tiles_x * view.tiles_y:
             return
         orthographic = view.orthographic != 0
         tile_x = (view.tile_x0 + tile % view.tiles_x) * TILE_WIDTH
@@ -222,7 +222,8 @@ def trace(
     peel: Peel | None = None,
     device: wp.Device | str,
 ) -> None:
-    """Fill the visibility record of all views that are not masked: in tile packets on the CPU, a thread a pixel on CUDA.
+    """Fill the visibility record of all views that are not masked and have a lens (those with given rays: `trace_view_rays`): in tile
+    packets on the CPU, a thread a pixel on CUDA.
 
     ``views``: (view_count,) ViewRow, in the order of their ``first_tile``. ``tile_count_total``: tiles of all views, masked ones
     included. ``kinds``: at least the kinds of geometry in the trees. ``affine``: whether any view is orthographic.

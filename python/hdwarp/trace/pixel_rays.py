@@ -93,7 +93,7 @@ def pixel_kernel(kinds: SceneKinds, affine: bool, peel: bool = False, lanes: boo
                 return
         view = views[find_view(views, view_count, tile_job)]
         tile = tile_job - view.first_tile
-        if view.masked != 0 or tile < 0 or tile >= view.tiles_x * view.tiles_y:
+        if view.masked != 0 or view.rays != 0 or tile < 0 or tile >= view.tiles_x * view.tiles_y:
             return
         # Four warps a tile, 8 x 4 pixels each.
         x = (tile % view.tiles_x) * TILE_WIDTH + ((pixel >> 5) & 1) * 8 + (pixel & 7)

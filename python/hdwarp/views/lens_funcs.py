@@ -75,6 +75,17 @@ def orthographic_rays(aperture: wp.vec2d, offset: wp.vec2d, image_size: wp.vec2d
 
 
 @wp.func
+def sensor_axes() -> LensRays:
+    """For views whose rays are given: the x, y and z axes of camera space as `direction_dx`, `direction_dy` and `direction`."""
+    one, zero = wp.float64(1.0), wp.float64(0.0)
+    rays = LensRays()
+    rays.direction_dx = wp.vec3d(one, zero, zero)
+    rays.direction_dy = wp.vec3d(zero, one, zero)
+    rays.direction = wp.vec3d(zero, zero, one)
+    return rays
+
+
+@wp.func
 def place_rays(rays: LensRays, position: wp.vec3d, rotation: wp.mat33d, axes: wp.mat33d) -> LensRays:
     """Camera space -> the space of position and rotation (columns right, up, back). Then forward = -back, and forward . direction = 1."""
     matrix = rotation * axes

@@ -10,11 +10,15 @@ import warp as wp
 
 from hdwarp.stage.spec import ImageSpec
 from hdwarp.tables.cameras import LENSES, CameraColumns, CameraTable
-from hdwarp.tables.structs import NOT_VISUAL, SINGLE_SIDED, TILE_HEIGHT, TILE_WIDTH, ClipPlane, ViewRow, WorldColumns
+from hdwarp.tables.mounts import MountTable
+from hdwarp.tables.structs import GIVEN, NOT_VISUAL, SCATTERED, SINGLE_SIDED, TILE_HEIGHT, TILE_WIDTH, ClipPlane, ViewRow, WorldColumns
 from hdwarp.views.conform import CONFORM_POLICIES
-from hdwarp.views.lens_funcs import conform_aperture, orthographic_rays, pinhole_rays, place_rays
+from hdwarp.views.given_rays import GivenRays
+from hdwarp.views.lens_funcs import LensRays, conform_aperture, orthographic_rays, pinhole_rays, place_rays, sensor_axes
 
 ORTHOGRAPHIC = wp.constant(LENSES.index("orthographic"))
+AS_USUAL, ALONG_RAY, PLANAR = wp.constant(0), wp.constant(1), wp.constant(2)  # planar for the lenses there are, along given rays
+_CLIP_MODES = {None: 0, True: 1, False: 2}
 
 
 @wp.struct
@@ -34,7 +38,7 @@ class ViewSpec:
     first_tile: wp.int32
     record: wp.int32
     output: wp.int32
-    radial: wp.int32
+    radial: wp.int32  # clip ranges: AS_USUAL, ALONG_RAY, PLANAR
     scene_unit: wp.float32
     hides: wp.int32  # see ViewRow
     from_global: wp.int32  # 1: the camera's own frame is the global one
@@ -134,11 +138,16 @@ def _view_rows(
     clip: wp.array[wp.vec2f],
     shift: wp.vec2d,
     culls: wp.int32,
+    ray_bundles: wp.array[wp.int32],
+    scattered: wp.array[wp.int32],
+    bundle_size: wp.int32,
+    sample_start: wp.int32,
     out: wp.array[ViewRow],
     out_planes: wp.array[ClipPlane],
 ):
     """Coefficients of every view. ``shift``: offset of the sample from the pixel's centre, in pixels; ``clip``: (1,) override or empty;
-    ``culls``: see ViewRow."""
+    ``culls``: see ViewRow. ``ray_bundles``: (views,) bundle of given rays of each view, -1 none, or empty; ``bundle_size``: rays a bundle
+    has, of which those of this sample begin at ``sample_start``."""
     view = wp.tid()
     spec = specs[view]
     c = spec.camera
@@ -150,14 +159,24 @@ def _view_rows(
             axes[i, j] = wp.float64(cameras.axes[c][i, j])
     size = wp.vec2d(wp.float64(spec.image_width), wp.float64(spec.image_height))
     aspect = wp.float64(spec.pixel_aspect_ratio) * size[0] / size[1]
-    aperture = conform_aperture(widen(cameras.aperture[c]), spec.policy, aspect)
-    offset = widen(cameras.aperture_offset[c])
-    rays = pinhole_rays(wp.float64(cameras.focal_length[c]), aperture, offset, size)
+    bundle = wp.int32(-1)
+    if ray_bundles.shape[0] > 0:
+        bundle = ray_bundles[view]
     row = ViewRow()
     row.orthographic = 0
-    if cameras.lens[c] == ORTHOGRAPHIC:
-        row.orthographic = 1
-        rays = orthographic_rays(aperture, offset, size)
+    rays = LensRays()
+    if bundle >= 0:
+        row.rays = wp.where(scattered[bundle] != 0, SCATTERED, GIVEN)
+        row.first_ray = bundle * bundle_size + sample_start
+        rays = sensor_axes()
+        shift = wp.vec2d()
+    else:
+        aperture = conform_aperture(widen(cameras.aperture[c]), spec.policy, aspect)
+        offset = widen(cameras.aperture_offset[c])
+        rays = pinhole_rays(wp.float64(cameras.focal_length[c]), aperture, offset, size)
+        if cameras.lens[c] == ORTHOGRAPHIC:
+            row.orthographic = 1
+            rays = orthographic_rays(aperture, offset, size)
     rays = place_rays(rays, wp.transform_get_translation(pose), turn, axes)
     row.eye = wp.transform_get_translation(pose)
     row.origin = rays.origin + rays.origin_dx * shift[0] + rays.origin_dy * shift[1]
@@ -170,16 +189,22 @@ def _view_rows(
     row.right = wp.vec3f(wp.float32(turn[0, 0]), wp.float32(turn[1, 0]), wp.float32(turn[2, 0]))
     row.up = wp.vec3f(wp.float32(turn[0, 1]), wp.float32(turn[1, 1]), wp.float32(turn[2, 1]))
     row.back = wp.vec3f(wp.float32(turn[0, 2]), wp.float32(turn[1, 2]), wp.float32(turn[2, 2]))
+    if bundle >= 0:
+        row.origin_dx = wp.vec3d(-turn[0, 2], -turn[1, 2], -turn[2, 2])
     clipping = cameras.clipping_range[c]
     if clip.shape[0] > 0:
         clipping = clip[0]
     row.near = clipping[0]
     row.far = clipping[1]
-    row.radial = spec.radial
+    row.radial = 0
+    if spec.radial == ALONG_RAY or (bundle >= 0 and spec.radial == AS_USUAL):
+        row.radial = 1
     row.plane_count = wp.clamp(cameras.clipping_plane_count[c], 0, cameras.plane_width)
     row.first_plane = cameras.plane_width * view
     for i in range(row.plane_count):
         out_planes[row.first_plane + i] = clip_plane(cameras.clipping_planes[cameras.plane_width * c + i], turn, row)
+    if bundle >= 0 and (row.radial == 0 or row.plane_count > 0):
+        row.rays = SCATTERED  # the ranges of its rays differ
     row.exposure = cameras.exposure[c]
     row.scene_unit = spec.scene_unit
     world = spec.world
@@ -234,13 +259,18 @@ class ViewTable:
         views: Sequence[View],
         *,
         scene_unit: float,
-        radial: bool,
+        radial: bool | None,
         device: wp.Device,
-        cameras: CameraTable | None = None,
+        cameras: CameraTable | MountTable | None = None,
         hides: int | Sequence[int] = int(NOT_VISUAL),
+        rays: GivenRays | None = None,
+        ray_bundles: Sequence[int] = (),
     ) -> None:
-        """``scene_unit``: scene units per metre. All views have data windows of one size. ``cameras``: the table whose rows the views
-        name; None: rows of anything. ``hides``: flags of instances that are not there, for all views or a number each."""
+        """``scene_unit``: scene units per metre. All views have data windows of one size. ``radial``: clip ranges count along the ray;
+        None: those of given rays do. ``cameras``: the table whose rows the views name; None: rows of anything. ``hides``: flags of
+        instances that are not there, for all views or a number each. ``rays``, ``ray_bundles``: rays in place of lenses, and the bundle of
+        each view, -1: its camera's lens; their shape is that of the images, which begin at pixel (0, 0).
+        """
         self.views = list(views)
         self.cameras = cameras
         self.cameras_version = None if cameras is None else cameras.version
@@ -258,7 +288,18 @@ class ViewTable:
             if id(view.image) not in images:
                 images[id(view.image)] = _of_image(view.image)
             shared, columns, above = images[id(view.image)]
-            specs[i] = (view.camera, view.world, *shared, tiles, record, i * self.width * self.height, int(radial), scene_unit, 0, 0)
+            specs[i] = (
+                view.camera,
+                view.world,
+                *shared,
+                tiles,
+                record,
+                i * self.width * self.height,
+                _CLIP_MODES[radial],
+                scene_unit,
+                0,
+                0,
+            )
             for row, lines in enumerate(above):
                 self.bands.append((tiles + row * columns, i * self.height + lines))
             tiles += columns * len(above)
@@ -278,6 +319,19 @@ class ViewTable:
         self._no_mask = wp.zeros(0, dtype=wp.bool, device=device)
         self._no_worlds = wp.zeros(0, dtype=wp.int32, device=device)
         self._no_clip = wp.zeros(0, dtype=wp.vec2f, device=device)
+        self.rays = rays
+        self.has_lenses = rays is None or -1 in ray_bundles  # whether any view is not of given rays
+        self._ray_bundles = self._no_worlds if rays is None else wp.array(ray_bundles, dtype=wp.int32, device=device)
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the cameras are still those that the views were made of."""
+        return self.cameras is None or self.cameras_version == self.cameras.version
+
+    @property
+    def lens_cameras(self) -> CameraTable | None:
+        """The table of cameras whose rows the views name; None: of frames without lenses, or of anything."""
+        return self.cameras if isinstance(self.cameras, CameraTable) else None
 
     def update(
         self,
@@ -291,15 +345,16 @@ class ViewTable:
         world_indices: wp.array | None = None,
         clip: wp.array | None = None,
         shift: tuple[float, float] = (0.0, 0.0),
+        sample: int = 0,
         cull: bool = False,
     ) -> None:
-        """Compute the view rows on the device from the columns as they are now. ``body_q``: (bodies,) transformf."""
+        """Compute the view rows on the device from the columns as they are now. ``body_q``: (bodies,) transformf. ``shift``: of the rays of
+        lenses from the pixels' centres; ``sample``: which of the given rays."""
         masks = [self._no_mask if mask is None else mask for mask in (view_mask, world_mask)]
         masks.append(self._no_worlds if world_indices is None else world_indices)
         clip = self._no_clip if clip is None else clip
-        self._launch(
-            cameras, worlds, body_q, camera_transforms, [*masks, clip, wp.vec2d(*shift), int(SINGLE_SIDED) if cull else 0], self.rows
-        )
+        how = [*masks, clip, wp.vec2d(*shift), int(SINGLE_SIDED) if cull else 0]
+        self._launch(cameras, worlds, body_q, camera_transforms, how, self.rows, sample)
 
     def keep_previous(self) -> wp.array:
         """`previous_rows`, made at the first call."""
@@ -315,13 +370,23 @@ class ViewTable:
         self._launch(cameras, worlds, body_q, camera_transforms, plain, self.previous_rows)
 
     def _launch(
-        self, cameras: CameraColumns, worlds: WorldColumns, body_q: wp.array, overrides: wp.array | None, how: list[object], rows: wp.array
+        self,
+        cameras: CameraColumns,
+        worlds: WorldColumns,
+        body_q: wp.array,
+        overrides: wp.array | None,
+        how: list[object],
+        rows: wp.array,
+        sample: int = 0,
     ) -> None:
         if self.count == 0:
             return
         if self.count * cameras.plane_width > len(self.planes):
             self.planes = wp.zeros(self.count * cameras.plane_width, dtype=ClipPlane, device=self.device)
         inputs = [cameras, worlds, self.specs, body_q, self._no_transforms if overrides is None else overrides, *how]
+        inputs += [self._ray_bundles, self._no_worlds, 0, 0]
+        if self.rays is not None:
+            inputs[-3:] = [self.rays.scattered, self.rays.bundle_size, sample * self.rays.pixel_count]
         wp.launch(_view_rows, dim=self.count, inputs=inputs, outputs=[rows, self.planes], device=self.device)
 
     def compute_transforms(
