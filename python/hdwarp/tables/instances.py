@@ -220,6 +220,25 @@ def _place_copies(first: wp.int32, step: wp.int32, count: wp.int32, first_row: w
     instances.translation[row] = instances.translation[source]
 
 
+@wp.kernel(enable_backward=False)
+def _bound_copies(
+    first: wp.int32,
+    step: wp.int32,
+    count: wp.int32,
+    first_row: wp.int32,
+    source: wp.array[wp.int32],
+    lower: wp.array[wp.vec3f],
+    upper: wp.array[wp.vec3f],
+):
+    """The same of their bounds."""
+    i = first + wp.tid() * step
+    if i >= count:
+        return
+    row = first_row + i
+    lower[row] = lower[source[row]]
+    upper[row] = upper[source[row]]
+
+
 _ALL = slice(None)
 _PLACED = {"world_from_object": wp.mat33f, "translation": wp.vec3d, "world": wp.int32, "source": wp.int32}
 _SOURCES = {
@@ -458,14 +477,23 @@ class InstanceTable:
         """(lower, upper): wp.array[vec3f] by mesh row."""
         return self._object_lower.array, self._object_upper.array
 
-    def update_bounds(self, rows: np.ndarray | wp.array | None = None) -> None:
-        """Recompute the bounds of device ``rows`` on the device; None: all. Of a wp.array[int32] nothing is allocated."""
-        count = self.size if rows is None else len(rows)
+    def reset_bounds(self, worlds: WorldTable) -> None:
+        """Compute all bounds anew, everything being where the stage has it."""
+        bounds = self._lower.array, self._upper.array
+        if not self.rows.has_copies or worlds.is_turned:
+            self._bound(self.size, self._all_rows)
+            return
+        self._bound(self.rows.capacity, self._all_rows)
+        inputs = [self.rows.capacity, self._placed["source"].array, *bounds]
+        launch(_bound_copies, self.size - self.rows.capacity, inputs, device=self.device, grain=8192)
+
+    def update_bounds(self, rows: np.ndarray | wp.array) -> None:
+        """Recompute the bounds of device ``rows`` on the device. Of a wp.array[int32] nothing is allocated."""
+        self._bound(len(rows), wp.array(rows, dtype=wp.int32, device=self.device) if isinstance(rows, np.ndarray) else rows)
+
+    def _bound(self, count: int, chosen: wp.array) -> None:
         if count == 0:
             return
-        chosen = self._all_rows if rows is None else rows
-        if isinstance(chosen, np.ndarray):
-            chosen = wp.array(chosen, dtype=wp.int32, device=self.device)
         launch(
             _bounds,
             count,

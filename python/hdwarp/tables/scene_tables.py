@@ -231,8 +231,10 @@ class SceneTables:
         """Follow ``rows`` (ascending) of the index, which have been uploaded."""
         if len(rows) == 0 and self._roots is not None:
             return TreeCounts()
-        all_move = 2 * self.instances.rows.count(rows) > self.instances.size
-        self.instances.update_bounds(None if all_move else self.instances.rows.of(rows)[0])
+        if 2 * self.instances.rows.count(rows) > self.instances.size:
+            self.instances.reset_bounds(self.worlds)
+        else:
+            self.instances.update_bounds(self.instances.rows.of(rows)[0])
         if index.instances.capacity > len(self._live):
             self._live = np.concatenate([self._live, np.zeros(index.instances.capacity - len(self._live), bool)])
         live = (index.instances["kind"][rows] >= 0) & ~self._cutouts.hidden[rows]
@@ -243,7 +245,8 @@ class SceneTables:
             world = index.instances["world"]
             in_world = world[rows] >= 0
             if in_world.any() or self.instances.rows.has_copies:
-                counts = self._world_trees.update(index.worlds, self.instances.rows, world, self._live, rank, *bounds)
+                names, copies, turned = index.worlds, self.instances.rows, self.worlds.is_turned
+                counts = self._world_trees.update(names, copies, world, self._live, rank, *bounds, turned=turned)
             self._tree.move_to(self._world_trees.size)
             self._tree.leave(rows[in_world])
             drawn, rest = self._live & (world < 0), rows[~in_world]
@@ -297,7 +300,7 @@ class SceneTables:
         self.is_posed = False
         rows = np.flatnonzero(self._index.instances["body"] >= 0)
         self.instances.place(self._index, self.meshes, self.worlds, rows)
-        self.instances.update_bounds()
+        self.instances.reset_bounds(self.worlds)
         self.refit_trees()
 
     # -- the frame before -------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import warp as wp
 from hdwarp.delegate.worlds import Worlds
 from hdwarp.launch import launch
 from hdwarp.tables import bvh
-from hdwarp.tables.structs import vec8i
+from hdwarp.tables.structs import vec8f, vec8i
 from hdwarp.tables.top_level import TopNodes, TreeCounts
 from hdwarp.tables.worlds import WorldRows
 
@@ -36,10 +36,19 @@ class WorldTrees:
         return [] if self._trees is None else [self._trees.parent]
 
     def update(
-        self, worlds: Worlds, rows: WorldRows, world: np.ndarray, live: np.ndarray, rank: np.ndarray, lower: wp.array, upper: wp.array
+        self,
+        worlds: Worlds,
+        rows: WorldRows,
+        world: np.ndarray,
+        live: np.ndarray,
+        rank: np.ndarray,
+        lower: wp.array,
+        upper: wp.array,
+        *,
+        turned: bool,
     ) -> TreeCounts:
-        """Follow rows of worlds whose bounds are new. By row of the index: ``world``, ``live`` (draws something), ``rank``; ``lower``,
-        ``upper`` by device row."""
+        """Follow rows of worlds whose bounds are new, all being where the stage has them. By row of the index: ``world``, ``live`` (draws
+        something), ``rank``; ``lower``, ``upper`` by device row. ``turned``: some copies have other bounds than their prototype."""
         members = np.flatnonzero(live & (world >= 0))
         if self._trees is not None and np.array_equal(members, self._rows):
             self.refit(lower, upper)
@@ -59,7 +68,8 @@ class WorldTrees:
         self._items = int(counts[group].sum())
         self.root = self._trees.root
         self._nodes.write(0, self._trees)
-        self.refit(lower, upper)
+        if turned:
+            self.refit(lower, upper)
         return TreeCounts(built=int((start[1:] > start[:-1]).sum()))
 
     def refit(self, lower: wp.array, upper: wp.array) -> None:
@@ -69,7 +79,7 @@ class WorldTrees:
 
 
 def spread(top: bvh.TopLevelBvh, first: np.ndarray, counts: np.ndarray, rows: WorldRows) -> bvh.TopLevelBvh:
-    """Trees of groups of worlds -> one tree a world, the trees of a group being alike; their boxes are still to be written.
+    """Trees of groups of worlds -> one tree a world, those of a group being alike, boxes and all.
     ``first``, ``counts``: (groups,) first world and number of worlds of each."""
     parent = top.parent.numpy()
     level_count, group_count = len(top.level_start) - 1, len(first)
@@ -95,14 +105,15 @@ def spread(top: bvh.TopLevelBvh, first: np.ndarray, counts: np.ndarray, rows: Wo
     at, step = new[level, group] + np.arange(len(parent)) - old[level, group], held[level, group]
     row_at, row_step = rows.copies_at()
     arrays = (node, copy, at, step, first[group], row_at, row_step)
-    inputs = [top.parent, top.children, *(wp.array(array, dtype=wp.int32, device=device) for array in arrays)]
-    launch(_spread_nodes, size, inputs, [spread_parent, spread_children], device=device, grain=1024)
+    boxes = wp.empty(6 * size, dtype=vec8f, device=device)
+    inputs = [top.parent, top.children, top.nodes, *(wp.array(array, dtype=wp.int32, device=device) for array in arrays)]
+    launch(_spread_nodes, size, inputs, [spread_parent, spread_children, boxes], device=device, grain=1024)
     root = np.full(int(counts.sum()), -1, np.int32)
     roots, root_copy = _copies(np.flatnonzero(parent < 0), counts[group[parent < 0]])
     root[first[group[roots]] + root_copy] = number(roots, root_copy)
     no_items = wp.zeros(0, dtype=wp.int32, device=device)
     return bvh.TopLevelBvh(
-        nodes=bvh.empty_nodes(size, device),
+        nodes=boxes,
         children=spread_children,
         root=root,
         level_start=[0, *np.cumsum(sizes.sum(axis=1)).tolist()],
@@ -121,6 +132,7 @@ def _spread_nodes(
     count: wp.int32,
     parent: wp.array[wp.int32],
     children: wp.array[vec8i],
+    boxes: wp.array[vec8f],
     node: wp.array[wp.int32],
     copy: wp.array[wp.int32],
     node_at: wp.array[wp.int32],
@@ -130,6 +142,7 @@ def _spread_nodes(
     row_step: wp.array[wp.int32],
     out_parent: wp.array[wp.int32],
     out_children: wp.array[vec8i],
+    out_boxes: wp.array[vec8f],
 ):
     """Job i: copy ``copy[i]`` of ``node[i]``. By node: its number in copy 0 (``node_at``), how far copies are apart, the first world of its
     group; by row of the index: the same of rows, but for copy 0, which is the row itself."""
@@ -153,6 +166,8 @@ def _spread_nodes(
             row = -1 - kid
             kids[k] = -1 - (row_at[row] + c * row_step[row])
     out_children[number] = kids
+    for k in range(6):
+        out_boxes[6 * number + k] = boxes[6 * of + k]
 
 
 def _copies(items: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -51,7 +51,7 @@ class WorldTable:
         self.names, self.count = worlds, worlds.count
         self.pivot = np.zeros((worlds.count + 1, 3))
         self.origin, self.turn = np.zeros((worlds.count, 3)), np.tile(np.eye(3), (worlds.count, 1, 1))
-        self.pivot[0] = rest
+        self.pivot[0], self.is_turned = rest, False
         if not worlds.groups:
             self.pivot[1] = self.origin[0] = rest
         for group, pose in zip(worlds.groups, worlds.poses, strict=True):
@@ -61,9 +61,10 @@ class WorldTable:
                 self.origin[these] = pose[:3, 3]
             else:
                 self.origin[these] = group.placements[:, :3, 3]
-                self.turn[these] = group.placements[:, :3, :3] @ pose[:3, :3].T
-                self.turn[these][np.abs(self.turn[these] - np.eye(3)).max(axis=(1, 2)) < 1e-12] = np.eye(3)
-        self.is_turned = bool((self.turn != np.eye(3)).any())
+                if (group.placements[:, :3, :3] != pose[:3, :3]).any():
+                    self.turn[these] = group.placements[:, :3, :3] @ pose[:3, :3].T
+                    self.turn[these][np.abs(self.turn[these] - np.eye(3)).max(axis=(1, 2)) < 1e-12] = np.eye(3)
+                    self.is_turned |= bool((self.turn[these] != np.eye(3)).any())
         if before.shape != self.pivot.shape:
             return np.arange(-1, self.count)
         moved = (before != self.pivot).any(axis=1)
