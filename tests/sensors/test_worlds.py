@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import warp as wp
-from pxr import Gf, Usd, UsdGeom
+from pxr import Gf, Usd, UsdGeom, UsdPhysics
 from tests.sensors.world_stages import (
     AOVS,
     add_environment,
     add_ground,
     add_overview,
+    body,
     camera,
     empty_stage,
     pictures,
@@ -42,6 +43,13 @@ def same(ours: dict, theirs: dict, view: int, other: int, but=EXEMPT) -> None:
     for name in ours:
         if name not in but:
             assert np.array_equal(ours[name][view], theirs[name][other], equal_nan=True), name
+
+
+def test_bodies_know_their_articulation(stage, device):
+    UsdPhysics.ArticulationRootAPI.Apply(stage.GetPrimAtPath(f"{ENV}/robot"))
+    body(stage, "/World/loose")
+    with open_worlds(stage, device, hdwarp.replicate(ENV, count=2)) as scene:
+        assert scene.bodies.articulation == ["", *["/World/envs/env_0/robot"] * 2, *["/World/envs/env_1/robot"] * 2]
 
 
 def test_tables_of_a_replicated_scene(stage, device):
@@ -394,8 +402,6 @@ def test_an_exclusion_follows_the_stage(stage, device):
 
 
 def test_collision_geometry_is_seen_by_those_who_ask(stage, device):
-    from pxr import UsdPhysics
-
     hull = UsdGeom.Cube.Define(stage, f"{ENV}/robot/hull")
     hull.CreateSizeAttr(0.6)
     hull.CreatePurposeAttr("guide")

@@ -14,7 +14,7 @@ from hdwarp.tables.worlds import WorldTable
 class BodyTable:
     """Rigid bodies, world-major, globals first; in a world in path order: the rows of `State.body_q`.
 
-    ``label`` (prim paths; of copies, those they would have), ``world`` (rows,) int32, ``world_start`` (world_count + 2,) offsets, globals
+    ``label``, ``articulation`` (prim paths; of copies, those they would have), ``world`` (rows,) int32, ``world_start`` (world_count + 2,) offsets, globals
     first; ``pose`` (rows, 7) float32: position [m] and quaternion (x, y, z, w) where the stage has them, in the frame of their world.
     """
 
@@ -54,6 +54,15 @@ class BodyTable:
 
     def _prim_rows(self) -> PrimRows:
         return PrimRows(self._paths, self._paths, self.body_id, self.world)
+
+    @property
+    def articulation(self) -> list[str]:
+        """Label of the articulation root that each body belongs to, "" for none: the nearest prim with ArticulationRootAPI at or above."""
+        if self._index is None:
+            return []
+        bodies, worlds = self._index.bodies, self._index.worlds
+        roots = [bodies[path].articulation for path in self._index.body_paths]
+        return [roots[i] and worlds.label(roots[i], world) for i, world in zip(self.body_id.tolist(), self.world.tolist(), strict=True)]
 
     def row(self, path: str, world: int) -> int:
         """Row of the body at ``path`` of the render index in ``world``, -1 where that is none of its worlds."""
