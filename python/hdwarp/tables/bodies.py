@@ -14,8 +14,9 @@ from hdwarp.tables.worlds import WorldTable
 class BodyTable:
     """Rigid bodies, world-major, globals first; in a world in path order: the rows of `State.body_q`.
 
-    ``label``, ``articulation`` (prim paths; of copies, those they would have), ``world`` (rows,) int32, ``world_start`` (world_count + 2,) offsets, globals
-    first; ``pose`` (rows, 7) float32: position [m] and quaternion (x, y, z, w) where the stage has them, in the frame of their world.
+    ``label``, ``articulation`` (prim paths; of copies, those they would have), ``world`` (rows,) int32, ``world_start``
+    (world_count + 2,) offsets, globals first; ``pose`` (rows, 7) float32: position [m] and quaternion (x, y, z, w) where the stage has
+    them, in the frame of their world.
     """
 
     def __init__(self, device: wp.Device | None = None) -> None:
