@@ -158,6 +158,7 @@ def render_shot(
     delegate, image = scene.delegate, shot.image
     descriptors = {name: delegate.default_aov_descriptor(name) for name in shot.aovs}
     try:
+        scene.tables.unpose()  # what sensors have posed
         world = scene.worlds.seen_from(int(scene.cameras.world[row]))
         views = delegate.create_views(row, image, worlds=[world], scene_unit=1.0 / frame.metres_per_unit)
         buffers = {name: delegate.create_render_buffer(name, image.width, image.height) for name in shot.aovs}
@@ -196,7 +197,7 @@ def _frame_without_planes(scene: Scene, shot: Shot, clear: dict[str, object], di
         usable = [path for path in scene.cameras.label if path != DEFAULT_CAMERA]
         label = usable[0] if usable else scene.frame_default_camera(_shown_aspect(shot))
     if label not in scene.cameras.label:
-        reasons = [item.message for item in scene.diagnostics if item.path == label]
+        reasons = [item.message for item in scene.diagnostics if item.path == label and item.severity == "error"]
         raise StageError(label, reasons[0] if reasons else "the camera cannot be rendered: it is not on the stage at this time")
     row = scene.cameras.label.index(label)
     tables = scene.tables

@@ -22,7 +22,7 @@ from hdwarp.stage.columns import Camera, StageChanges, StageColumns
 from hdwarp.stage.open import open_stage, resolve_time
 from hdwarp.stage.reader import StageReader
 from hdwarp.stage.spec import PURPOSES
-from hdwarp.stage.worlds import resolve_worlds, root_poses, spread_cameras
+from hdwarp.stage.worlds import resolve_worlds, root_poses, spread_cameras, taken_labels
 from hdwarp.state import State
 from hdwarp.tables.attributes import AttributeColumns, Found, PrimRows
 from hdwarp.tables.frames import FrameTable
@@ -242,11 +242,12 @@ class Scene:
             edits, is_anew = self._listener.take(), reader.time is None or reader.time != code
             changes, visited = reader.update(edits, code)
             facts = StageFacts(reader.metres_per_unit, reader.up_axis, self.stage.GetTimeCodesPerSecond(), tuple(reader.light_paths))
-            poses = None
+            poses, taken = None, []
             if changes is not None and self._worlds.groups:
                 poses = root_poses(self.stage, [group.root for group in self._worlds.groups], code)
+                taken = taken_labels(self.stage, self._worlds.groups)
                 self._spread_cameras(changes, poses)
-            told = (*self._opening, *reader.diagnostics()) if changes is not None else None
+            told = (*self._opening, *reader.diagnostics(), *_of_taken(taken)) if changes is not None else None
             attributes = self._read_attributes(changes, edits, code, is_anew)
             self._pending = Pending(changes, visited, code, reader.time_code, facts, told, poses, attributes)
             return self._pending
@@ -376,6 +377,13 @@ class Scene:
         body_qd = wp.zeros(len(pose), dtype=wp.spatial_vectorf, device=self.device)
         return State(body_q, body_qd, self._seconds(), self.tables.bodies, self.tables.bodies.version)
 
+    def body_path(self, body_id: int, world_id: int = 0) -> str | None:
+        """Path of the body that a `bodyId` names, in the world it was seen in (of copies, the path it would have); None for -1."""
+        self.check_open()
+        if not -1 <= int(body_id) < len(self.index.body_paths):
+            raise ArgumentError(f"bodyId {body_id} is out of range: the stage has {len(self.index.body_paths)} bodies")
+        return None if body_id < 0 else self.index.worlds.label(self.index.body_paths[int(body_id)], int(world_id))
+
     def _seconds(self) -> float:
         rate = self._facts.time_codes_per_second
         return 0.0 if self.time is None or not rate else self.time / rate
@@ -461,6 +469,19 @@ class Scene:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _of_taken(labels: Sequence[str]) -> Diagnostics:
+    """What to say of prims at the paths of copies: they are drawn beside the copies, under the same names."""
+    told = Diagnostics()
+    for label in labels[:10]:
+        message = (
+            "a copy of a replicated world goes by this path, and there is a prim, which is drawn as well, and picked by the same name."
+        )
+        told.error(
+            label, "world-label", f"{message} Worlds authored as prims are hdwarp.authored_worlds(...); replicate(label=) names copies"
+        )
+    return told
 
 
 def names_of(value: object, option: str) -> list[str]:

@@ -536,7 +536,7 @@ def test_bad_calls_name_what_was_given_and_what_would_do(device):
     for error, call in {
         r"shape \(168, 3\); expected \(169, 3\)": lambda: scene.set_points("/World/cloth", points[:-1]),
         r"shape \(169, 2\); expected \(169, 3\)": lambda: scene.set_points("/World/cloth", points[:, :2]),
-        r"float64 of shape \(169, 3\); expected float32": lambda: scene.set_points("/World/cloth", points.astype(np.float64)),
+        r"float16 of shape \(169, 3\); expected float32": lambda: scene.set_points("/World/cloth", points.astype(np.float16)),
         "given as list; expected": lambda: scene.set_points("/World/cloth", points.tolist()),
         "nothing is drawn at </World>; below it are </World/ball>, </World/cloth>": lambda: scene.set_points("/World", points),
         "</World/ball> is no mesh but a sphere": lambda: scene.set_points("/World/ball", points),

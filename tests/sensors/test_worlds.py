@@ -193,7 +193,7 @@ def test_views_of_mixed_worlds_come_by_row_and_world(stage, device):
             ("/World/envs/env_0/robot/hand/wrist", 0),
             ("/World/envs/env_1/above", 1),
             ("/World/envs/env_1/robot/hand/wrist", 1),
-            ("/World/others/other_2/robot/hand/wrist", 2),
+            ("/World/other/robot/hand/wrist", 2),
             ("/World/others/other_3/robot/hand/wrist", 3),
         ]
         some = hdwarp.SensorCamera(scene, cameras=["/World/overview", "*/wrist"], worlds=[3, 1], resolution=(8, 6))
@@ -341,6 +341,59 @@ def test_world_poses_are_written_back_as_mounts(stage, device, convention):
             sensor.update(state, out)
             sensor.update(state, override, camera_transforms=given)
             np.testing.assert_allclose(*(a["distance_to_image_plane"].numpy() for a in (out, override)), rtol=1e-4)
+
+
+def test_reported_poses_set_again_change_nothing(stage, device):
+    with open_worlds(stage, device, hdwarp.replicate(ENV, count=3)) as scene:
+        state = state_of(scene, random_poses(scene, 8))
+        sensor = hdwarp.SensorCamera(scene, cameras="*/wrist", resolution=(24, 18))
+        before = sensor.compute_view_transforms(state)
+        sensor.set_world_poses(before, state=state)
+        np.testing.assert_allclose(sensor.compute_view_transforms(state).numpy(), before.numpy(), atol=1e-6)
+
+
+def test_a_render_of_the_scene_is_of_the_stage_whatever_sensors_have_posed(stage, device):
+    for worlds in (None, [hdwarp.replicate(ENV, count=2)]):
+        with hdwarp.Scene(stage, device=device, worlds=worlds) as scene:
+            label = f"{ENV}/above"
+            before = hdwarp.render(scene, label, aovs=["distance_to_image_plane", "primId"], resolution=(40, 30))
+            pictures(scene, state_of(scene, random_poses(scene, 3)), "*/wrist")
+            after = hdwarp.render(scene, label, aovs=["distance_to_image_plane", "primId"], resolution=(40, 30))
+            for name in before.aovs:
+                np.testing.assert_array_equal(before[name], after[name])
+
+
+def test_renders_of_copies_stand_where_they_stand(stage, device):
+    """`hdwarp.render` of a copy's camera: its pose and points on the stage, paths of the copy."""
+    with open_worlds(stage, device, hdwarp.replicate(ENV, count=4, spacing=(4.0, 2.0))) as scene:
+        frame = hdwarp.render(scene, "/World/envs/env_3/above", aovs=["position", "primId"], resolution=(40, 30))
+        first = hdwarp.render(scene, f"{ENV}/above", aovs=["position", "primId"], resolution=(40, 30))
+        shift = scene.worlds.origin[3] - scene.worlds.origin[0]
+        np.testing.assert_allclose(frame.world_from_camera[:3, 3] - first.world_from_camera[:3, 3], shift, atol=1e-9)
+        np.testing.assert_allclose(frame.points() - first.points(), np.broadcast_to(shift, (30, 40, 3)), atol=1e-5)
+        paths = {frame.prim_path(row, column) for row in range(30) for column in range(40)} - {None}
+        assert "/World/envs/env_3/table" in paths
+        assert all(path == "/World/ground" or path.startswith("/World/envs/env_3/") for path in paths)
+        assert scene.body_path(0, 3) == "/World/envs/env_3/robot" and scene.body_path(-1) is None
+
+
+def test_copies_do_not_take_paths_of_prims(stage, device):
+    """Where there are prims at the paths that copies go by, that is told, at opening and later."""
+
+    def told(scene) -> list[str]:
+        return [item.path for item in scene.diagnostics if item.severity == "error" and item.code == "world-label"]
+
+    add_environment(stage, "/World/envs/env_2", at=(9, 9, 0))
+    with open_worlds(stage, device, hdwarp.replicate(ENV, count=3)) as scene:
+        assert told(scene) == ["/World/envs/env_2"]
+        stage.RemovePrim("/World/envs/env_2")
+        scene.sync()
+        assert told(scene) == []
+    with open_worlds(stage, device, hdwarp.replicate(ENV, count=3, label="/World/copies/copy_{}")) as scene:
+        assert scene.worlds.label == [ENV, "/World/copies/copy_1", "/World/copies/copy_2"]
+        stage.DefinePrim("/World/copies/copy_2", "Xform")
+        scene.sync()
+        assert told(scene) == ["/World/copies/copy_2"]
 
 
 def test_world_poses_name_what_is_wrong(stage, device):

@@ -198,7 +198,8 @@ class SensorCamera:
             found = []
         if found != self._labels:
             gone = [path for path in self._labels if path not in found]
-            what = f"{', '.join(gone[:3])} went" if gone else f"{', '.join([path for path in found if path not in self._labels][:3])} came"
+            come = [path for path in found if path not in self._labels]
+            what = f"{', '.join(gone[:3])} went" if gone else f"{', '.join(come[:3])} came" if come else "others go by their names"
             raise Error(f"the sensor's {kind}s are others now ({what}); {kind}s were added to the scene or removed: call rebind()")
         self._see([label.index(path) for path in found])
 
@@ -425,13 +426,14 @@ class SensorCamera:
         *,
         state: State | None = None,
         views: Sequence[int] | None = None,
-        convention: str = "ros",
+        convention: str = "opengl",
     ) -> None:
         """Put cameras at poses in the frames of their views' worlds, as `compute_view_transforms` reports them: of a camera that a body
         carries, the mount is written with which it stands there in ``state`` (None: as on the stage). It holds from the next `update` on.
 
         ``positions`` (n, 3) [m] and ``orientations_wxyz`` (n, 4), or in their place one wp.array[transformf] (n,) on the device, of
-        ``views`` (numbers, None: all). ``convention``: axes of the orientations: "opengl", "ros" or "world".
+        ``views`` (numbers, None: all). ``convention``: axes of the orientations: "opengl" (looks down -Z, +Y up, as
+        `compute_view_transforms` reports), "ros" or "world".
         Raises ArgumentError for other shapes, views that are not there, and views of one global camera of which several are given.
         """
         scene = self.scene

@@ -49,6 +49,8 @@ def axes_of(convention: str) -> wp.quatf:
 def pose_array(positions: object, orientations_wxyz: object, count: int, device: wp.Device) -> wp.array:
     """(count,) transformf of positions (count, 3) [m] and quaternions (count, 4). Raises ArgumentError for other shapes and numbers that
     are none."""
+    if orientations_wxyz is None:
+        raise ArgumentError("set_world_poses: orientations_wxyz is missing; or give one wp.array[transformf] in place of both")
     places, quaternions = np.asarray(positions, np.float64), np.asarray(orientations_wxyz, np.float64)
     if places.shape != (count, 3) or quaternions.shape != (count, 4):
         given = f"positions {places.shape} and orientations {quaternions.shape}"

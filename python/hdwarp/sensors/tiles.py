@@ -6,6 +6,7 @@ import math
 
 import warp as wp
 
+from hdwarp.errors import ArgumentError
 from hdwarp.launch import launch
 
 
@@ -32,7 +33,9 @@ def _lay_tiles(
 
 
 def grid_of(count: int, columns: int | None = None) -> tuple[int, int]:
-    """(rows, columns) of tiles for ``count`` views: nearly square unless told."""
+    """(rows, columns) of tiles for ``count`` views: nearly square unless told. Raises ArgumentError for columns that are no number."""
+    if columns is not None and (isinstance(columns, bool) or not isinstance(columns, int) or columns < 1):
+        raise ArgumentError(f"columns={columns!r}: expected how many tiles are in a row, 1 or more")
     columns = columns or max(1, math.ceil(math.sqrt(count)))
     return -(-count // columns), columns
 

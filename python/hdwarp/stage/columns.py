@@ -167,8 +167,8 @@ class WorldGroup:
         return 1 if self.placements is None else len(self.placements)
 
     def root_label(self, world: int) -> str:
-        """Path that the root prim goes by in a world of this group."""
-        return self.label.replace("{}", str(world))
+        """Path that the root prim goes by in a world of this group: in the first its own."""
+        return self.root if world == self.first else self.label.replace("{}", str(world))
 
     def label_of(self, path: str, world: int) -> str:
         """The same for any prim; what is not at or below the root keeps its path."""

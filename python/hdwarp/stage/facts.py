@@ -238,12 +238,14 @@ def _check_order(reader: FactReader, order: object, properties: Properties, path
 
 def _make_affine(reader: FactReader, facts: Facts, path: str) -> None:
     column = facts.local.GetColumn(3)
-    if column != _AFFINE and all(math.isfinite(number) for number in column):
+    if column == _AFFINE or not all(math.isfinite(number) for number in column):
+        return
+    if (column - _AFFINE).GetLength() > 1e-9:  # an inverse is not exact
         said = ", ".join(f"{number:g}" for number in column)
         message = f"the last column of its transform is ({said}), not (0, 0, 0, 1): projections are not supported, drawn as if it were"
         reader.diagnostics.warning(path, "projective-transform", f"{message}. Author an affine matrix")
-        facts.local = Gf.Matrix4d(facts.local)
-        facts.local.SetColumn(3, _AFFINE)
+    facts.local = Gf.Matrix4d(facts.local)
+    facts.local.SetColumn(3, _AFFINE)
 
 
 def _read_primvar(reader: FactReader, facts: Facts, prim: Usd.Prim, name: str, path: str) -> None:

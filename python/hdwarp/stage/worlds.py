@@ -64,6 +64,27 @@ def resolve_worlds(specs: object, stage: Usd.Stage, time: Usd.TimeCode) -> list[
     return groups
 
 
+def taken_labels(stage: Usd.Stage, groups: Sequence[WorldGroup]) -> list[str]:
+    """Paths that copies go by, and at which there are prims."""
+    taken = []
+    for group in groups:
+        if group.count == 1:
+            continue
+        parent, _, name = group.label.rpartition("/")
+        if "{}" in name:  # all have one parent, whose children are few or known at once
+            prim = stage.GetPrimAtPath(parent) if parent else stage.GetPseudoRoot()
+            start, end = name.split("{}")
+            for child in prim.GetAllChildrenNames() if prim else ():
+                number = child[len(start) : len(child) - len(end)]
+                if child.startswith(start) and child.endswith(end) and number.isdecimal() and str(int(number)) == number:
+                    if group.first < int(number) < group.first + group.count:
+                        taken.append(f"{parent}/{child}")
+        else:
+            labels = [group.root_label(group.first + k) for k in range(1, group.count)]
+            taken += [label for label in labels if stage.GetPrimAtPath(label)]
+    return sorted(taken, key=natural_key)
+
+
 def root_poses(stage: Usd.Stage, paths: Sequence[str], time: Usd.TimeCode) -> np.ndarray:
     """(n, 4, 4) float64 rigid world poses [m] of prims; identity for one that is gone.
 

@@ -33,6 +33,7 @@ def _wrapped(value: object, what: str) -> wp.array:
         if isinstance(value, wp.array):
             return value
         if isinstance(value, np.ndarray):
+            value = value.astype(np.float32) if value.dtype == np.float64 else value  # NumPy's own: copied
             return wp.array(value if value.flags.writeable else value.copy(), dtype=_warp_type(value), device="cpu", copy=False)
         if hasattr(value, "__dlpack__"):
             return wp.from_dlpack(value)
