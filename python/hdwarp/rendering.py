@@ -201,7 +201,7 @@ def _frame_without_planes(scene: Scene, shot: Shot, clear: dict[str, object], di
         raise StageError(label, reasons[0] if reasons else "the camera cannot be rendered: it is not on the stage at this time")
     row = scene.cameras.label.index(label)
     tables = scene.tables
-    record = tables.cameras.record_of(row)
+    record = tables.cameras.as_written(row)
     own_world, worlds = int(tables.cameras.world[row]), scene.index.worlds
     world = scene.worlds.seen_from(own_world)
     if worlds.groups and own_world >= 0:

@@ -18,11 +18,11 @@ from hdwarp.garbage import no_collecting
 from hdwarp.launch import find_device
 from hdwarp.stage.attributes import AttributeSource
 from hdwarp.stage.changes import ChangeListener, StageEdits
-from hdwarp.stage.columns import Camera, StageChanges, StageColumns
+from hdwarp.stage.columns import Camera, Gprim, StageChanges, StageColumns, WorldGroup
 from hdwarp.stage.open import open_stage, resolve_time
 from hdwarp.stage.reader import StageReader
 from hdwarp.stage.spec import PURPOSES
-from hdwarp.stage.worlds import resolve_worlds, root_poses, spread_cameras, taken_labels
+from hdwarp.stage.worlds import resolve_worlds, root_poses, spread_cameras, told_of_worlds
 from hdwarp.state import State
 from hdwarp.tables.attributes import AttributeColumns, Found, PrimRows
 from hdwarp.tables.frames import FrameTable
@@ -242,12 +242,12 @@ class Scene:
             edits, is_anew = self._listener.take(), reader.time is None or reader.time != code
             changes, visited = reader.update(edits, code)
             facts = StageFacts(reader.metres_per_unit, reader.up_axis, self.stage.GetTimeCodesPerSecond(), tuple(reader.light_paths))
-            poses, taken = None, []
+            poses, of_worlds = None, ()
             if changes is not None and self._worlds.groups:
                 poses = root_poses(self.stage, [group.root for group in self._worlds.groups], code)
-                taken = taken_labels(self.stage, self._worlds.groups)
+                of_worlds = told_of_worlds(self.stage, self._worlds.groups, reader.bodies)
                 self._spread_cameras(changes, poses)
-            told = (*self._opening, *reader.diagnostics(), *_of_taken(taken)) if changes is not None else None
+            told = (*self._opening, *reader.diagnostics(), *of_worlds) if changes is not None else None
             attributes = self._read_attributes(changes, edits, code, is_anew)
             self._pending = Pending(changes, visited, code, reader.time_code, facts, told, poses, attributes)
             return self._pending
@@ -342,7 +342,8 @@ class Scene:
         return counts
 
     def read_collisions(self) -> None:
-        """Read colliders as well, drawn or not, for sensors that see them. What visual sensors see stays the same."""
+        """Read colliders as well, drawn or not, for sensors that see them. What visual sensors see stays the same, but for the numbers of
+        primId, which count all that is read."""
         if not self.reader.collisions:
             self.reader.collisions = True
             self.sync(advance=False)
@@ -363,11 +364,19 @@ class Scene:
 
         self.check_open()
         gprims = [self.index.gprims[key] for key in self.index.gprim_order]
+        if self._worlds.groups:  # as world 0 shows it
+            gprims = [self._in_world(gprim, 0) for gprim in gprims if self._worlds.world_of_gprim(gprim) in (-1, 0)]
         drawn = StageColumns(self._facts.metres_per_unit, self._facts.up_axis, self.time, self._facts.time_codes_per_second, gprims)
         camera = default_camera(drawn, image_aspect)
         self.index.insert(replace(camera, path=DEFAULT_CAMERA))
         self.delegate.commit_resources(self.index)
         return DEFAULT_CAMERA
+
+    def _in_world(self, gprim: Gprim, world: int) -> Gprim:
+        """A gprim where the world has it on the stage."""
+        if self._worlds.world_of_gprim(gprim) != world:
+            return gprim
+        return replace(gprim, transforms=np.stack([self.worlds.placed(transform, world) for transform in gprim.transforms]))
 
     def state(self) -> State:
         """The bodies at the stage's pose. Arrays of its own: write them, and hand the state to a sensor's ``update``."""
@@ -455,11 +464,15 @@ class Scene:
         self.stage = self._reader = None
         self._make_delegate()
 
+    def _author_copies(self, stage: Usd.Stage, groups: list[WorldGroup]) -> None:
+        self.check_open()
+        author_worlds(stage, groups, time=self.time_code)
+
     def _make_delegate(self) -> None:
         """``delegate``: all renders of the scene go through it; its ``index`` and device ``tables``, empty so far."""
         self.delegate = RenderDelegate(self.device)
         self.index, self.tables = self.delegate.create_render_index(self._worlds), self.delegate.tables
-        self.tables.worlds.author_copies = author_worlds
+        self.tables.worlds.author_copies = self._author_copies
         self._frame_attributes = {"sites": AttributeColumns(self.device), "lights": AttributeColumns(self.device)}
         for columns in (*self._frame_attributes.values(), *(table.attributes for table in (self.cameras, self.bodies, self.instances))):
             columns.source = self._attributes
@@ -469,19 +482,6 @@ class Scene:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _of_taken(labels: Sequence[str]) -> Diagnostics:
-    """What to say of prims at the paths of copies: they are drawn beside the copies, under the same names."""
-    told = Diagnostics()
-    for label in labels[:10]:
-        message = (
-            "a copy of a replicated world goes by this path, and there is a prim, which is drawn as well, and picked by the same name."
-        )
-        told.error(
-            label, "world-label", f"{message} Worlds authored as prims are hdwarp.authored_worlds(...); replicate(label=) names copies"
-        )
-    return told
 
 
 def names_of(value: object, option: str) -> list[str]:

@@ -101,7 +101,7 @@ def test_the_camera_in_use_is_deleted(stage, device):
         assert scene.sync().cameras_changed == 1
         with pytest.raises(Error, match=r"rebind\(\)"):
             sensor.update(None, out)
-        with pytest.raises(Error, match="no camera matches '/cam'; cameras: /other"):
+        with pytest.raises(Error, match="no camera matches '/cam'; there are: /other"):
             sensor.rebind()
         with pytest.raises(StageError, match="</cam>"):
             hdwarp.render(stage, "/cam", resolution=(8, 6))

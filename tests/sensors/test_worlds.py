@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+from pathlib import Path
+
 import numpy as np
 import pytest
 import warp as wp
@@ -569,3 +572,19 @@ def test_a_camera_that_comes_asks_for_rebind(stage, device):
         scene.sync()
         with pytest.raises(Error, match=r"rebind\(\)"):
             sensor.update(None, sensor.allocate(["primId"]))
+
+
+def test_the_example_of_the_readme(monkeypatch, tmp_path):
+    """256 worlds of the sample robot, as the page has it: every second view is rendered, and all stand differently."""
+    root = Path(__file__).resolve().parents[2]
+    text = (root / "README.md").read_text(encoding="utf8")
+    code = text[text.index("## Many worlds") :].split("```python\n")[1].split("```")[0]
+    (tmp_path / "many_worlds_of_the_readme.py").write_text(code, encoding="utf8")  # kernels are read from the files that define them
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.chdir(root)
+    page = importlib.import_module("many_worlds_of_the_readme")
+    seen = page.images["rgba8"].numpy()
+    assert seen.shape == (256, 64, 64, 4)
+    assert seen[::2, ..., 3].mean(axis=(1, 2)).min() > 100 and not seen[1::2].any()
+    assert len({view.tobytes() for view in seen[::2]}) == 128
+    assert page.sheet.shape == (960, 1280, 4) and page.sheet[..., 3].mean() > 100

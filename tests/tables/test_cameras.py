@@ -34,10 +34,12 @@ def test_stage_edits_win_only_for_what_they_edit(device):
     assert table.version == version
 
 
-def test_rows_are_written_anew_where_cameras_come_and_go(device):
+def test_what_was_written_goes_with_its_camera(device):
     table = CameraTable(wp.get_device(device))
     sync(table, camera("/b"))
     table.focal_length.assign(np.array([0.1], np.float32))
     sync(table, camera("/b"), camera("/a", focal_length=0.03))
     assert table.label == ["/a", "/b"] and table.version == 2
-    np.testing.assert_allclose(table.focal_length.numpy(), [0.03, 0.05], rtol=1e-7)
+    np.testing.assert_allclose(table.focal_length.numpy(), [0.03, 0.1], rtol=1e-7)
+    sync(table, camera("/b", focal_length=0.07))  # the stage says something else meanwhile
+    np.testing.assert_allclose(table.focal_length.numpy(), [0.07], rtol=1e-7)

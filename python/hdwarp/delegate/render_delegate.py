@@ -19,6 +19,7 @@ from hdwarp.errors import ArgumentError, Error
 from hdwarp.launch import find_device
 from hdwarp.stage.spec import ImageSpec
 from hdwarp.tables.scene_tables import SceneTables, TableCounts
+from hdwarp.tables.selecting import views_of
 from hdwarp.tables.structs import NOT_VISUAL
 from hdwarp.views.conform import image_spec
 from hdwarp.views.rows import View, ViewTable
@@ -89,11 +90,8 @@ class RenderDelegate:
         """
         image = image if isinstance(image, ImageSpec) else image_spec(image)
         table = self.tables.cameras
-        seen = range(self.tables.worlds.count) if worlds is None else sorted(set(worlds))
-        views = []
-        for row in table.select(cameras):
-            own = int(table.world[row])
-            views += [View(row, world, image) for world in seen if own in (-1, world)]
+        pairs = views_of(table.select(cameras), table.world, worlds, self.tables.worlds.count)
+        views = [View(row, world, image) for row, world in pairs]
         return ViewTable(views, scene_unit=scene_unit, radial=radial, device=self.device, cameras=table, hides=hides)
 
     # -- planes -----------------------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from enum import IntEnum
 
+import numpy as np
 import warp as wp
 
 from hdwarp.aovs.registry import primvar_name
@@ -13,7 +14,7 @@ from hdwarp.delegate.render_pass import check_inputs, check_plane_of_rays, check
 from hdwarp.delegate.render_settings import RenderSettings
 from hdwarp.errors import ArgumentError, Error, NotSupported
 from hdwarp.scene import Scene
-from hdwarp.sensors.checks import check_state, check_worlds, clip_array
+from hdwarp.sensors.checks import check_clear, check_state, check_worlds, clip_array
 from hdwarp.sensors.conversions import convert, plane_of, render_bindings
 from hdwarp.sensors.data_types import DATA_TYPES
 from hdwarp.sensors.exclusion import Exclusion
@@ -23,6 +24,7 @@ from hdwarp.sensors.rays import RayData, RayGroups, check_rays
 from hdwarp.sensors.tiles import grid_of, lay_tiles
 from hdwarp.stage.spec import ImageSpec
 from hdwarp.state import State
+from hdwarp.tables.selecting import views_of
 from hdwarp.views.conform import image_spec
 from hdwarp.views.given_rays import GivenRays
 from hdwarp.views.rows import View, ViewTable
@@ -104,6 +106,7 @@ class SensorCamera:
         elif worlds is not None:
             raise ArgumentError("worlds= is of sensors with cameras= or sites=; an unbound one takes world_indices at every update")
         self._resolution, self._radial = resolution, {None: None, "planar": False, "radial": True}[clip]
+        check_clear(clear)
         self._clear = dict(clear or {})
         self._clip = clip_array(clipping_range, scene.device)
         self._exclusion = Exclusion(scene, exclude, geometry)
@@ -136,13 +139,12 @@ class SensorCamera:
 
     def _see(self, rows: Sequence[int]) -> None:
         table = self._frames.table
-        seen = range(self.scene.worlds.count) if self._worlds is None else self._worlds
         self._rows = list(rows)
         self._pairs: list[tuple[int, int]] = []  # (row, world) of each view; of an unbound sensor when their number is known
         if not self._is_unbound:
-            self._pairs = [(row, world) for row in rows for world in seen if table.world[row] in (-1, world)]
+            self._pairs = views_of(rows, table.world, self._worlds, self.scene.worlds.count)
             if not self._pairs:
-                raise ArgumentError(f"none of the {self._frames.kind}s selected is in the worlds {list(seen)[:10]}")
+                raise ArgumentError(f"none of the {self._frames.kind}s selected is in the worlds {(self._worlds or [])[:10]}")
         self._note_views()
 
     def _note_views(self) -> None:
@@ -193,15 +195,16 @@ class SensorCamera:
         """Others may come and go; those selected are found in their new rows. Raises Error where these are others now."""
         label, kind = self._frames.table.label, self._frames.kind
         try:
-            found = [label[row] for row in self._frames.select()]
+            rows = self._frames.select()
         except ArgumentError:
-            found = []
+            rows = []
+        found = [label[row] for row in rows]
         if found != self._labels:
             gone = [path for path in self._labels if path not in found]
             come = [path for path in found if path not in self._labels]
             what = f"{', '.join(gone[:3])} went" if gone else f"{', '.join(come[:3])} came" if come else "others go by their names"
             raise Error(f"the sensor's {kind}s are others now ({what}); {kind}s were added to the scene or removed: call rebind()")
-        self._see([label.index(path) for path in found])
+        self._see(rows)
 
     @property
     def settings(self) -> RenderSettings:
@@ -288,8 +291,7 @@ class SensorCamera:
                 check_state(name, given, self.scene)
         if not isinstance(out, Mapping):
             raise ArgumentError(f"out is a {type(out).__name__}; expected a dictionary of arrays as allocate() gives it")
-        if clear is not None and not isinstance(clear, Mapping):
-            raise ArgumentError(f"clear is a {type(clear).__name__}; give name of an output -> value")
+        check_clear(clear)
         clear = {**self._clear, **(clear or {})}
         unknown = [name for name in clear if name not in out]
         if unknown:
@@ -393,6 +395,8 @@ class SensorCamera:
                 )
             if not array.is_contiguous:
                 raise ArgumentError(f"out[{name!r}] is not contiguous")
+        if len({array.ptr for array in out.values()}) < len(out):
+            raise ArgumentError("one array is given for several planes: each takes one of its own")
 
     def _pixel_type(self, name: str) -> type:
         """Warp type of one pixel of an AOV or data type. Raises ArgumentError that names those there are."""
@@ -440,8 +444,8 @@ class SensorCamera:
         if not self._frames.has_lenses:
             raise NotSupported("set_world_poses is of cameras; move sites on the stage, or give update(camera_transforms=)")
         self._follow()
-        chosen = list(range(self.view_count)) if views is None else [int(view) for view in views]
-        wrong = [view for view in chosen if not 0 <= view < self.view_count]
+        chosen = list(range(self.view_count)) if views is None else list(views)
+        wrong = [view for view in chosen if not isinstance(view, int | np.integer) or not 0 <= view < self.view_count]
         if wrong:
             raise ArgumentError(f"views: {wrong[:5]} do not exist; the sensor has {self.view_count}, from 0 on")
         cameras = [self.views.views[view].camera for view in chosen]
@@ -468,12 +472,17 @@ class SensorCamera:
         rows, columns = grid_of(self.view_count, columns)
         shape = (rows * self.height, columns * self.width)
         tiles = dict(into or {})
+        unknown = [name for name in tiles if name not in out]
+        if unknown:
+            raise ArgumentError(f"into names {', '.join(unknown)}, which are not among the images: {', '.join(out)}")
         self._check(out, self.views)
         for name, array in out.items():
             if name not in tiles:
                 tiles[name] = wp.zeros(shape, dtype=array.dtype, device=array.device)
-            if tiles[name].shape != shape or tiles[name].dtype is not array.dtype or tiles[name].device != array.device:
-                raise ArgumentError(f"into[{name!r}] is {tiles[name].shape}; expected {shape} of the same pixels on {array.device}")
+            there = tiles[name]
+            fits = isinstance(there, wp.array) and (there.shape, there.dtype, there.device) == (shape, array.dtype, array.device)
+            if not fits or not there.is_contiguous:
+                raise ArgumentError(f"into[{name!r}] is no contiguous wp.array {shape} of the same pixels on {array.device}")
             lay_tiles(array, tiles[name], columns)
         return tiles
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
+import numpy as np
 import warp as wp
 
 from hdwarp.errors import ArgumentError
@@ -20,18 +21,25 @@ def check_state(name: str, state: object, scene: Scene) -> None:
         raise ArgumentError(f"{name} is of another scene; take one from this one's state()")
     if state.bodies is not None and state.bodies_version != scene.bodies.version:
         raise ArgumentError(
-            f"{name} is from before bodies came, went or were renamed: its rows are of other bodies now; take a new state()"
+            f"{name} is from before bodies came, went or were renamed, or the frame of a scene far from its origin moved: its rows mean"
+            " something else now; take a new state()"
         )
+
+
+def check_clear(clear: object) -> None:
+    """Raise ArgumentError for what is no dictionary."""
+    if clear is not None and not isinstance(clear, Mapping):
+        raise ArgumentError(f"clear is a {type(clear).__name__}; give name of an output -> value")
 
 
 def check_worlds(worlds: object, count: int) -> list[int] | None:
     """Numbers of worlds, ascending, each once. Raises ArgumentError for what is none."""
     if worlds is None:
         return None
-    given = worlds.tolist() if hasattr(worlds, "tolist") else worlds
+    given = worlds.numpy() if isinstance(worlds, wp.array) else worlds
     if not isinstance(given, Iterable) or isinstance(given, str):
         raise ArgumentError(f"worlds={worlds!r}: expected numbers of worlds")
-    numbers = list(given)
+    numbers = [number.item() if isinstance(number, np.integer) else number for number in given]
     if not numbers or not all(isinstance(number, int) and not isinstance(number, bool) and 0 <= number < count for number in numbers):
         there = "one world, number 0" if count == 1 else f"worlds 0 to {count - 1}"
         raise ArgumentError(f"worlds={numbers!r}: the scene has {there}")

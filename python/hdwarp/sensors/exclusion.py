@@ -26,7 +26,7 @@ class Exclusion:
     def __init__(self, scene: Scene, exclude: object, geometry: str) -> None:
         """``exclude``: patterns over paths of bodies and prims (fnmatch over the whole path, or compiled expressions), or camera pattern ->
         patterns. Raises ArgumentError for what is neither."""
-        if geometry not in GEOMETRY:
+        if not isinstance(geometry, str) or geometry not in GEOMETRY:
             raise ArgumentError(f"geometry={geometry!r}: expected one of {', '.join(GEOMETRY)}")
         self._scene, self._hides = scene, GEOMETRY[geometry]
         given = exclude if isinstance(exclude, Mapping) else {} if exclude is None else {"*": exclude}
@@ -55,11 +55,11 @@ class Exclusion:
         tables = self._scene.tables
         if not self._groups or tables.version == self._version:
             return False
-        self._version = tables.version
         flags = tables.instances.flags_of(self._scene.index)
         for i, (_, names) in enumerate(self._groups):
             rows = _rows_of(self._scene, names, strict)
             flags[rows] |= 1 << (FIRST_GROUP + i)
+        self._version = tables.version
         if self.flags is not None and len(self.flags) == len(flags):
             self.flags.assign(flags)
             return False

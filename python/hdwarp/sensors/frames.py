@@ -6,14 +6,13 @@ import fnmatch
 import re
 from collections.abc import Sequence
 
-import numpy as np
-
 from hdwarp.errors import ArgumentError
 from hdwarp.scene import Scene
 from hdwarp.stage.render_spec import find_render_prims, made_up_product, product_for_camera
 from hdwarp.stage.spec import ImageSpec
 from hdwarp.tables.cameras import CameraTable
 from hdwarp.tables.mounts import MountTable
+from hdwarp.tables.selecting import select_labels
 from hdwarp.views.conform import image_spec
 
 Selection = str | re.Pattern | int | Sequence | None
@@ -39,7 +38,8 @@ class CameraFrames:
         try:
             return self.table.select(self._selection)
         except ArgumentError as error:
-            names = [name for name in ([self._selection] if isinstance(self._selection, str) else self._selection) if isinstance(name, str)]
+            given = self._selection if isinstance(self._selection, list | tuple) else [self._selection]
+            names = [name for name in given if isinstance(name, str)]
             for item in self._scene.diagnostics:
                 if item.severity == "error" and any(fnmatch.fnmatchcase(item.path, name) for name in names):
                     raise ArgumentError(f"{error}; <{item.path}>: {item.message}") from None
@@ -77,34 +77,6 @@ class SiteFrames:
     def select(self) -> list[int]:
         """Rows of the sites selected. Raises ArgumentError that names those there are."""
         return select_labels(self.table.label, self._selection, "site", "sites")
-
-
-def select_labels(labels: Sequence[str], selection: Selection, kind: str, option: str) -> list[int]:
-    """Numbers of the labels that match: an fnmatch pattern over the whole label ('*' crosses '/'), a compiled expression, a number, or a
-    list of these; None: all. Raises ArgumentError naming what was given and what exists when a pattern matches nothing."""
-    known = ", ".join(labels[:20]) or "none"
-    if selection is None:
-        return list(range(len(labels)))
-    if isinstance(selection, (str, re.Pattern, int, np.integer)):
-        selection = [selection]
-    if not isinstance(selection, Sequence) or not all(
-        isinstance(item, (str, re.Pattern, int, np.integer)) and not isinstance(item, bool) for item in selection
-    ):
-        raise ArgumentError(f"{option}={selection!r}: expected a pattern, a compiled expression, a row number or a list of these")
-    if len(selection) == 0:
-        raise ArgumentError(f"{option} is empty; there are: {known}")
-    rows: set[int] = set()
-    for item in selection:
-        if isinstance(item, str):
-            found = [row for row, label in enumerate(labels) if fnmatch.fnmatchcase(label, item)]
-        elif isinstance(item, re.Pattern):
-            found = [row for row, label in enumerate(labels) if item.fullmatch(label)]
-        else:
-            found = [int(item)] if 0 <= item < len(labels) else []
-        if not found:
-            raise ArgumentError(f"no {kind} matches {item!r}; there are: {known}")
-        rows.update(found)
-    return sorted(rows)
 
 
 class UnboundFrames:

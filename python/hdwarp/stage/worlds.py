@@ -14,7 +14,7 @@ from itertools import pairwise
 import numpy as np
 from pxr import Gf, Sdf, Usd, UsdGeom
 
-from hdwarp.errors import ArgumentError
+from hdwarp.errors import ArgumentError, Diagnostics
 from hdwarp.stage.columns import Body, Camera, WorldGroup
 from hdwarp.stage.facts import Category, categorise
 from hdwarp.stage.open import metres_per_unit
@@ -62,6 +62,34 @@ def resolve_worlds(specs: object, stage: Usd.Stage, time: Usd.TimeCode) -> list[
         raise ArgumentError(f"worlds asks for {first} worlds; at most {MAX_WORLDS} can be numbered")
     _check_apart(groups)
     return groups
+
+
+def told_of_worlds(stage: Usd.Stage, groups: Sequence[WorldGroup], bodies: Mapping[str, Body]) -> Diagnostics:
+    """What there is to say of the roots of worlds as the stage is now."""
+    told = Diagnostics()
+    for group in groups:
+        prim = stage.GetPrimAtPath(group.root)
+        if not prim or not prim.IsActive():
+            there = "is not active" if prim else "is not there any more"
+            message = f"the root of {'world' if group.count == 1 else 'worlds'} {_numbers(group)} {there}; they are empty"
+            told.error(group.root, "world-root", f"{message}. Bring it back, or open the stage anew")
+            continue
+        above = [path for path in _upwards(group.root) if path != group.root and path in bodies]
+        if above:
+            message = f"the rigid body <{above[0]}> above the root of worlds {_numbers(group)} does not move what is in them"
+            told.warning(group.root, "world-body", f"{message}. Make the root itself, or prims below it, bodies")
+    for label in taken_labels(stage, groups)[:10]:
+        message = (
+            "a copy of a replicated world goes by this path, and there is a prim, which is drawn as well, and picked by the same name."
+        )
+        told.error(
+            label, "world-label", f"{message} Worlds authored as prims are hdwarp.authored_worlds(...); replicate(label=) names copies"
+        )
+    return told
+
+
+def _numbers(group: WorldGroup) -> str:
+    return str(group.first) if group.count == 1 else f"{group.first} to {group.first + group.count - 1}"
 
 
 def taken_labels(stage: Usd.Stage, groups: Sequence[WorldGroup]) -> list[str]:

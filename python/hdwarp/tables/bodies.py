@@ -33,6 +33,7 @@ class BodyTable:
         self.body_id = np.zeros(0, np.int32)  # by row
         self._index: RenderIndex | None = None
         self._paths: list[str] = []
+        self._rest = np.zeros(3)
         self._label: list[str] | None = []
 
     def __len__(self) -> int:
@@ -100,8 +101,10 @@ class BodyTable:
         self.body_id, self.world = np.empty(len(row), np.int32), np.empty(len(row), np.int32)
         self.body_id[row], self.world[row] = body_id, world
         self.world_start = start
-        if not (np.array_equal(before[0], self.body_id) and np.array_equal(before[1], self.world) and self._paths == paths):
+        same = np.array_equal(before[0], self.body_id) and np.array_equal(before[1], self.world) and self._paths == paths
+        if not same or not np.array_equal(self._rest, worlds.pivot[0]):  # poses in a frame that has moved are of elsewhere
             self.version += 1
+        self._rest = worlds.pivot[0].copy()
         self._paths = list(paths)
         self._label = None
         if self.attributes:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import fnmatch
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import warp as wp
@@ -13,10 +13,12 @@ from hdwarp.delegate.rows import is_sparse
 from hdwarp.delegate.worlds import Worlds
 from hdwarp.errors import ArgumentError, NotSupported
 from hdwarp.stage.columns import MAX_CLIPPING_PLANES, Camera
+from hdwarp.stage.conventions import rotation_from_quaternion
 from hdwarp.stage.number_columns import USABLE, Number, as_number, refilled, spellings, stacked
 from hdwarp.tables.attributes import AttributeColumns, Found, PrimRows
 from hdwarp.tables.bodies import BodyTable
 from hdwarp.tables.quaternions import quaternions_from_matrices
+from hdwarp.tables.selecting import select_labels
 from hdwarp.tables.storage import GrowingArray
 from hdwarp.tables.worlds import WorldTable
 
@@ -142,43 +144,20 @@ class CameraTable:
 
         Raises ArgumentError naming what was given and what exists when a pattern matches nothing.
         """
-        if pattern is None:
-            return list(range(len(self.label)))
-        if isinstance(pattern, (str, re.Pattern, int, np.integer)):
-            pattern = [pattern]
-        if not isinstance(pattern, Sequence):
-            raise ArgumentError(f"cameras={pattern!r}: expected a pattern, a compiled expression, a row number or a list of these")
-        if len(pattern) == 0:
-            raise ArgumentError(f"cameras is empty; cameras of the scene: {', '.join(self.label[:20]) or 'none'}")
-        rows: list[int] = []
-        for item in pattern:
-            found = self._match(item)
-            if not found:
-                raise ArgumentError(f"no camera matches {item!r}; cameras: {', '.join(self.label[:20]) or 'none'}")
-            rows += [row for row in found if row not in rows]
-        return sorted(rows)
-
-    def _match(self, item: str | re.Pattern | int) -> list[int]:
-        if isinstance(item, str):
-            return [row for row, label in enumerate(self.label) if fnmatch.fnmatchcase(label, item)]
-        if isinstance(item, re.Pattern):
-            return [row for row, label in enumerate(self.label) if item.fullmatch(label)]
-        if isinstance(item, bool) or not isinstance(item, int | np.integer):
-            raise ArgumentError(f"camera {item!r}: expected a pattern, a compiled expression or a row number")
-        row = int(item)
-        return [row] if 0 <= row < len(self.label) else []
+        return select_labels(self.label, pattern, "camera", "cameras")
 
     def sync(self, cameras: Sequence[Camera], worlds: WorldTable, bodies: BodyTable) -> None:
         """Make the rows those of the adapter's records, and of their copies.
 
-        What a kernel has written stays, but for the columns of a camera whose records now say something else; where cameras came or went,
-        rows move, and all are written anew, but for user attributes: those of cameras that stay keep what was written.
+        What a kernel has written stays, but for the columns of a camera whose records now say something else; where cameras come or go,
+        rows move, and what was written goes with its camera and world.
         """
         cameras, names, before = sorted(cameras, key=lambda camera: camera.path), worlds.names, self.cameras
         paths = [camera.path for camera in cameras]
         record, world = names.spread(paths)
         same_rows = paths == [camera.path for camera in before] and np.array_equal(world, self.world)
         self.cameras = cameras
+        kept = {} if same_rows else self._kept(before, paths, record, world)
         if not same_rows:
             self.version += 1
             self._written.clear()
@@ -197,7 +176,52 @@ class CameraTable:
         self._frames = worlds, bodies
         if self._is_held:
             self._upload(changed)
+            for name, (rows, values, said) in kept.items():
+                stays = (self._written[name][rows] == said).reshape(len(rows), -1).all(axis=1)  # the stage says what it said
+                self._arrays[name].write_rows(rows[stays], values[stays])
         self.row_versions = stamped(self.row_versions, changed)
+
+    def _kept(self, before: Sequence[Camera], paths: Sequence[str], record: np.ndarray, world: np.ndarray) -> dict[str, tuple]:
+        """What kernels have written, by column: (rows it goes to, ascending, the values, what the stage said there)."""
+        if not self._is_held or not before:
+            return {}
+        place = {path: i for i, path in enumerate(paths)}
+        rows_of = {key: row for row, key in enumerate(zip(record.tolist(), world.tolist(), strict=True))}
+        keys = [(place.get(before[i].path, -1), w) for i, w in zip(self.record.tolist(), self.world.tolist(), strict=True)]
+        target = np.array([rows_of.get(key, -1) for key in keys], np.int64)
+        kept = {}
+        for name, said in self._written.items():
+            if name in ("body", "clipping_planes"):
+                continue
+            now = self._arrays[name].array.numpy()[: len(said)]
+            differs = (now != said.astype(now.dtype)).reshape(len(said), -1).any(axis=1)
+            rows = np.flatnonzero(differs & (target >= 0))
+            rows = rows[np.argsort(target[rows])]
+            if len(rows):
+                kept[name] = target[rows], now[rows].copy(), said[rows]
+        return kept
+
+    def as_written(self, row: int) -> Camera:
+        """The record of a row as kernels have left its columns: lens, clip range, exposure, and where it is mounted; itself where they
+        have written nothing. Of a camera that a body carries the pose stays the stage's unless its mount was written."""
+        record = self.record_of(row)
+        if not self._is_held:
+            return record
+        fields = {}
+        for name in ("focal_length", "aperture", "aperture_offset", "clipping_range", "axes", "transform"):
+            now, said = self._arrays[name].array.numpy()[row], self._written[name][row]
+            if not np.array_equal(now, np.asarray(said, now.dtype)):
+                fields[name] = (
+                    float(now) if now.ndim == 0 else now.astype(np.float64) if name in ("axes", "transform") else tuple(now.tolist())
+                )
+        mount = fields.pop("transform", None)
+        if mount is not None:
+            worlds, bodies = self._frames
+            pose, body = _matrix(mount), bodies.row(record.body, int(self.world[row]))
+            if body >= 0:
+                pose = _matrix(bodies.pose[body].astype(np.float64)) @ pose
+            fields["world_from_camera"] = worlds.unplaced(pose, int(self.world[row]))
+        return replace(record, **fields) if fields else record
 
     def hold(self) -> None:
         """Have the columns on the device from now on."""
@@ -304,13 +328,20 @@ def lens_columns(cameras: Sequence[Camera]) -> dict[str, np.ndarray]:
     }
 
 
-def mounts(cameras: Sequence[Camera], record: np.ndarray, world: np.ndarray, worlds: WorldTable, bodies: BodyTable | None) -> np.ndarray:
+def mounts(
+    cameras: Sequence[Camera],
+    record: np.ndarray,
+    world: np.ndarray,
+    worlds: WorldTable,
+    bodies: BodyTable | None,
+    pivot: np.ndarray | None = None,
+) -> np.ndarray:
     """(n, 7) float64 position and quaternion (x, y, z, w) of the cameras of ``record`` (n,) in ``world`` (n,): in the frame of the body
-    that carries them, or of their world; ``bodies`` None: all in that of their world."""
+    that carries them, or of their world; ``bodies`` None: all in that of their world. ``pivot``: other pivots than those of now."""
     first = np.empty(len(cameras), np.int64)
     first[record[::-1]] = world[::-1]
     poses = np.stack([camera.world_from_camera for camera in cameras])
-    poses[:, :3, 3] -= worlds.pivot[first + 1]
+    poses[:, :3, 3] -= (worlds.pivot if pivot is None else pivot)[first + 1]
     in_body = np.zeros(len(cameras), bool)
     of_first = worlds.turned(poses, first)
     for i, camera in enumerate(cameras):
@@ -324,6 +355,13 @@ def mounts(cameras: Sequence[Camera], record: np.ndarray, world: np.ndarray, wor
         out[turned] = worlds.turned(poses[record[turned]], world[turned])
         return _as_rows(out)
     return _as_rows(of_first)[record]
+
+
+def _matrix(pose: np.ndarray) -> np.ndarray:
+    """(4, 4) of (7,) position and quaternion (x, y, z, w)."""
+    out = np.eye(4)
+    out[:3, :3], out[:3, 3] = rotation_from_quaternion(pose[3:]), pose[:3]
+    return out
 
 
 def _as_rows(poses: np.ndarray) -> np.ndarray:

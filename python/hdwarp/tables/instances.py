@@ -60,9 +60,19 @@ def body_of(instances: InstanceColumns, posed: PosedColumns, row: wp.int32, item
 
 
 @wp.func
+def is_pose(pose: wp.transformf) -> wp.bool:
+    """Whether its numbers are finite and its quaternion has a length."""
+    p, q = wp.transform_get_translation(pose), wp.transform_get_rotation(pose)
+    length = wp.abs(q[0]) + wp.abs(q[1]) + wp.abs(q[2]) + wp.abs(q[3])
+    return wp.isfinite(p) and wp.isfinite(length) and length > 0.0
+
+
+@wp.func
 def carried(pose: wp.transformf, body_from_object: wp.mat33d, body_offset: wp.vec3d) -> Placed:
     """Where a body at ``pose`` has what it carries, composed in float64."""
     p, q = wp.transform_get_translation(pose), wp.transform_get_rotation(pose)
+    if not is_pose(pose):
+        p = wp.vec3f(wp.NAN, wp.NAN, wp.NAN)  # a body without a pose is nowhere, and so is what it carries
     turn = wp.quat_to_matrix(wp.normalize(wp.quatd(wp.float64(q[0]), wp.float64(q[1]), wp.float64(q[2]), wp.float64(q[3]))))
     shift = turn * body_offset
     placed = Placed()
@@ -430,6 +440,7 @@ class InstanceTable:
         linear: np.ndarray,
         translation: np.ndarray,
         transform: np.ndarray | None = None,
+        pivot: np.ndarray | None = None,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """(device rows, which of ``rows`` each is, linear, translation) of ``rows`` of the index, as `place` gives them, and their copies.
         Frames of copies that are not turned hold the very numbers of the prototype's."""
@@ -437,7 +448,7 @@ class InstanceTable:
         linear, translation = linear[which], translation[which]
         if worlds.is_turned and len(world):
             of = which[len(rows) :]
-            turned = place(host, meshes, worlds, rows[of], None if transform is None else transform[of], world)
+            turned = place(host, meshes, worlds, rows[of], None if transform is None else transform[of], world, pivot)
             linear[len(rows) :], translation[len(rows) :] = turned
         return device, which, linear, translation
 
@@ -524,11 +535,14 @@ def place(
     rows: np.ndarray,
     transform: np.ndarray | None = None,
     world: np.ndarray | None = None,
+    pivot: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """(n, 3, 3) and (n, 3) float64: linear part and translation of ``rows`` of the index in the frame of their world, the mesh's centre
-    and scale folded in. ``transform`` (n, 3, 4): other world_from_object than the rows'; ``world`` (n,): of their copies there."""
+    and scale folded in. ``transform`` (n, 3, 4): other world_from_object than the rows'; ``world`` (n,): of their copies there;
+    ``pivot``: other pivots than those of now."""
     transform, mesh = host["transform"][rows] if transform is None else transform, host["mesh"][rows]
-    linear, translation = transform[:, :, :3], transform[:, :, 3] - worlds.pivot[host["world"][rows] + 1]
+    pivot = worlds.pivot if pivot is None else pivot
+    linear, translation = transform[:, :, :3], transform[:, :, 3] - pivot[host["world"][rows] + 1]
     if meshes.is_moved:
         centre = np.where(mesh[:, None] >= 0, meshes.centre[mesh], 0.0)
         translation = translation + np.einsum("nij,nj->ni", linear, centre)

@@ -13,7 +13,7 @@ from hdwarp.delegate.previous_rows import MovedRows
 from hdwarp.delegate.render_index import RenderIndex
 from hdwarp.delegate.rows import is_sparse
 from hdwarp.tables.cameras import CameraColumns, CameraTable, camera_arrays, columns_of, lens_columns, mounts, stamped
-from hdwarp.tables.instances import InstanceTable, PosedColumns, body_of, carried, narrow_matrix, place, world_box
+from hdwarp.tables.instances import InstanceTable, PosedColumns, body_of, carried, is_pose, narrow_matrix, place, world_box
 from hdwarp.tables.meshes import MeshTable
 from hdwarp.tables.storage import GrowingArray
 from hdwarp.tables.structs import MESH, PLANE, InstanceColumns, PreviousColumns
@@ -33,7 +33,7 @@ def _pose_previous(
     row = posed.row[i]
     item = posed.item[i]
     body = body_of(instances, posed, row, item)
-    if body_q[body] == previous_body_q[body]:
+    if body_q[body] == previous_body_q[body] or not is_pose(previous_body_q[body]):  # where it was is not known: it was where it is
         out.world_from_object[row] = instances.world_from_object[row]
         out.translation[row] = instances.translation[row]
     else:
@@ -213,9 +213,11 @@ class PreviousPoses:
         transforms: np.ndarray | None = None,
     ) -> None:
         """Where ``rows`` (ascending) of the index and their copies were; ``transforms`` None: where they are."""
-        linear, translation = place(index.instances, meshes, worlds, rows, transforms)
+        pivot = None if transforms is None else worlds.pivot_then(index.previous.frame)
+        linear, translation = place(index.instances, meshes, worlds, rows, transforms, pivot=pivot)
         if instances.rows.has_copies:
-            rows, _, linear, translation = instances.spread(index.instances, meshes, worlds, rows, linear, translation, transforms)
+            host = index.instances
+            rows, _, linear, translation = instances.spread(host, meshes, worlds, rows, linear, translation, transforms, pivot)
         self._world_from_object.write_rows(rows, linear)
         self._translation.write_rows(rows, translation)
 
@@ -259,7 +261,7 @@ class PreviousPoses:
             then = [before for before, _ in old]
             for name, items in lens_columns(then).items():
                 self._stored[name].write(0, items[record])
-            self._stored["transform"].write(0, mounts(then, record, cameras.world, worlds, None))
+            self._stored["transform"].write(0, mounts(then, record, cameras.world, worlds, None, worlds.pivot_then(index.previous.frame)))
             self._camera_changes.write(0, np.array([bits for _, bits in old], np.int32)[record])
 
     def show_points(self, mesh_row: int, rows: wp.array, points: wp.array, lower: wp.array, upper: wp.array) -> None:

@@ -120,7 +120,8 @@ class SceneTables:
         self._index = index
         tracker = index.tracker
         renumberings = index.renumberings, index.mesh_rows.renumberings
-        if tracker.is_clean() and renumberings == self._renumberings and not self._starts_over:
+        in_step = np.array_equal(index.worlds.poses, self.worlds.poses)
+        if tracker.is_clean() and renumberings == self._renumberings and not self._starts_over and in_step:
             self._sync_previous(_NO_ROWS)
             return TableCounts()
         self.unposed_version += self.is_posed and self.instances.posed is not None
@@ -150,7 +151,9 @@ class SceneTables:
             dirty = np.flatnonzero(is_dirty)
         self.written.sync(mesh_rows)
         hidden_rows = self._cutouts.sync(index, dirty)
-        moved_worlds = self.worlds.sync(index.worlds, self._places.sync(index, self.meshes, dirty))
+        moved_worlds = self.worlds.sync(
+            index.worlds, self._places.sync(index, self.meshes, dirty), 0 if index.previous is None else index.previous.frame
+        )
         bodies_dirty = len(moved_worlds) > 0 or len(tracker.dirty_rows("bodies")) > 0
         rows = np.union1d(dirty, hidden_rows) if len(hidden_rows) else dirty
         if copies_moved:  # they have other rows now
@@ -361,13 +364,18 @@ class _Places:
             self._is_far = np.concatenate([self._is_far, np.zeros(size - len(self._is_far), bool)])
         rest = index.worlds.of_rest  # worlds have their own origins
         far = (np.abs(_places(index, meshes, rows)) >= _NEAR_ORIGIN).any(axis=1) & (index.instances["kind"][rows] >= 0)
-        far &= index.instances["world"][rows] == rest
+        far &= _is_seen(index, rest)[rows]
         self._far_count += int(far.sum()) - int(self._is_far[rows].sum())
         self._is_far[rows] = far
         if not self._far_count:
             return np.zeros(3)
-        drawn = (index.instances["kind"] >= 0) & (index.instances["world"] == rest)
-        return np.round(np.median(_places(index, meshes, np.flatnonzero(drawn)), axis=0))
+        return np.round(np.median(_places(index, meshes, np.flatnonzero(_is_seen(index, rest))), axis=0))
+
+
+def _is_seen(index: RenderIndex, world: int) -> np.ndarray:
+    """(rows,) bool: what is drawn in ``world``. Colliders that are read along do not say where its frame lies."""
+    host = index.instances
+    return (host["kind"] >= 0) & (host["world"] == world) & (host["visual"] != 0)
 
 
 def _places(index: RenderIndex, meshes: MeshTable, rows: np.ndarray) -> np.ndarray:

@@ -21,7 +21,7 @@ class WorldTrees:
     def __init__(self, nodes: TopNodes) -> None:
         self.device = nodes.device
         self._nodes = nodes
-        self._rows = np.zeros(0, np.int64)
+        self._rows, self._layout = np.zeros(0, np.int64), -1
         self._trees: bvh.TopLevelBvh | None = None
         self._items = 0  # instances in them
         self.root = np.zeros(0, np.int32)  # by world, -1 none
@@ -50,10 +50,10 @@ class WorldTrees:
         """Follow rows of worlds whose bounds are new, all being where the stage has them. By row of the index: ``world``, ``live`` (draws
         something), ``rank``; ``lower``, ``upper`` by device row. ``turned``: some copies have other bounds than their prototype."""
         members = np.flatnonzero(live & (world >= 0))
-        if self._trees is not None and np.array_equal(members, self._rows):
+        if self._trees is not None and rows.layout == self._layout and np.array_equal(members, self._rows):
             self.refit(lower, upper)
             return TreeCounts(refitted=self._items)
-        self._rows = members
+        self._rows, self._layout = members, rows.layout
         self.root = np.full(worlds.count, -1, np.int32)
         self._trees = None
         if not len(members):

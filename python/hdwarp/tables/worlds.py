@@ -26,7 +26,9 @@ class WorldTable:
         self.turn = np.eye(3)[None]
         self.is_turned = False
         self.pivot = np.zeros((2, 3))  # by world + 1: the place on the stage that is the origin of the world of a row of the index
+        self._pivot_then, self._frame = self.pivot, 0
         self.names = Worlds()
+        self.poses = self.names.poses.copy()  # of the roots, as followed last
         self.author_copies: Callable[[object, list[WorldGroup]], None] | None = None  # of a scene: tables know no USD
 
     def __len__(self) -> int:
@@ -44,10 +46,16 @@ class WorldTable:
             raise Error("these worlds are of no open scene; hdwarp.author.author_worlds writes groups of worlds to a stage")
         self.author_copies(stage, self.names.groups)
 
-    def sync(self, worlds: Worlds, rest: np.ndarray) -> np.ndarray:
-        """Follow where the roots are; ``rest`` (3,) float64: the origin of what is in no group. Returns the worlds, -1 among them, whose
-        rows of the index are placed anew."""
+    def pivot_then(self, frame: int) -> np.ndarray:
+        """`pivot` for what was where in the frame before ``frame``. Copies that were placed stay when their prototype's root moves: what
+        counts is where things were about the root of then; other worlds go with their roots, and are seen from where those are now."""
+        return self._pivot_then if frame == self._frame else self.pivot
+
+    def sync(self, worlds: Worlds, rest: np.ndarray, frame: int = 0) -> np.ndarray:
+        """Follow where the roots are; ``rest`` (3,) float64: the origin of what is in no group; ``frame``: see `pivot_then`. Returns the
+        worlds, -1 among them, whose rows of the index are placed anew."""
         before, turn_before = self.pivot, self.turn
+        self.poses = worlds.poses.copy()
         self.names, self.count = worlds, worlds.count
         self.pivot = np.zeros((worlds.count + 1, 3))
         self.origin, self.turn = np.zeros((worlds.count, 3)), np.tile(np.eye(3), (worlds.count, 1, 1))
@@ -66,7 +74,13 @@ class WorldTable:
                     self.turn[these][np.abs(self.turn[these] - np.eye(3)).max(axis=(1, 2)) < 1e-12] = np.eye(3)
                     self.is_turned |= bool((self.turn[these] != np.eye(3)).any())
         if before.shape != self.pivot.shape:
+            self._pivot_then, self._frame = self.pivot, frame
             return np.arange(-1, self.count)
+        then = before if frame != self._frame else self._pivot_then
+        self._pivot_then, self._frame = self.pivot.copy(), frame
+        for group in worlds.groups:
+            if group.placements is not None:
+                self._pivot_then[group.first + 1] = then[group.first + 1]
         moved = (before != self.pivot).any(axis=1)
         moved[1:] |= (turn_before != self.turn).any(axis=(1, 2))
         return np.flatnonzero(moved) - 1
@@ -86,6 +100,14 @@ class WorldTable:
         out[:3, 3] = self.origin[world] + turn @ (pose[:3, 3] - self.pivot[world + 1])
         return out
 
+    def unplaced(self, pose: np.ndarray, world: int) -> np.ndarray:
+        """(4, 4): what has ``pose`` in the frame of ``world`` has this one on the stage, as its prototype there: `placed` undone."""
+        out = pose.copy()
+        turn = self.turn[world] if world >= 0 else np.eye(3)
+        out[:3, :3] = turn.T @ pose[:3, :3]
+        out[:3, 3] = self.pivot[world + 1] + turn.T @ pose[:3, 3]
+        return out
+
     def seen_from(self, world: int) -> int:
         """The world that a single picture of a camera in ``world`` shows: its own; of a global camera the first."""
         return max(world, 0)
@@ -102,6 +124,7 @@ class WorldRows:
 
     def __init__(self) -> None:
         self.capacity = 0  # rows of the index
+        self.layout = 0  # counts changes of which device rows copies have
         self.size = 0
         self.members: dict[int, np.ndarray] = {}  # by group with copies: its rows in the index, ascending
         self.block: dict[int, int] = {}  # and the first row of its copies
@@ -131,6 +154,7 @@ class WorldRows:
             self.block[i] = end
             end += len(rows) * (self._counts[i] - 1)
         self.size = end
+        self.layout += 1
         return True
 
     def count(self, rows: np.ndarray) -> int:

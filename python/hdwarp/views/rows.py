@@ -82,6 +82,7 @@ def camera_pose(
     cameras: CameraColumns,
     worlds: WorldColumns,
     spec: ViewSpec,
+    world: wp.int32,
     view: wp.int32,
     body_q: wp.array[wp.transformf],
     overrides: wp.array[wp.transformf],
@@ -94,8 +95,8 @@ def camera_pose(
     else:
         if body >= 0:
             pose = wp.transform_multiply(widen_transform(body_q[body]), pose)
-        if spec.from_global != 0:
-            pose = wp.transformd(wp.transform_get_translation(pose) - worlds.global_offset[spec.world], wp.transform_get_rotation(pose))
+        if spec.from_global != 0 and world >= 0 and world < worlds.count:
+            pose = wp.transformd(wp.transform_get_translation(pose) - worlds.global_offset[world], wp.transform_get_rotation(pose))
     return pose
 
 
@@ -120,7 +121,7 @@ def _view_transforms(
     out: wp.array[wp.transformf],
 ):
     view = wp.tid()
-    pose = camera_pose(cameras, worlds, specs[view], view, body_q, overrides)
+    pose = camera_pose(cameras, worlds, specs[view], specs[view].world, view, body_q, overrides)
     p, q = wp.transform_get_translation(pose), wp.transform_get_rotation(pose)
     out[view] = wp.transformf(narrow(p), wp.quatf(wp.float32(q[0]), wp.float32(q[1]), wp.float32(q[2]), wp.float32(q[3])))
 
@@ -151,7 +152,10 @@ def _view_rows(
     view = wp.tid()
     spec = specs[view]
     c = spec.camera
-    pose = camera_pose(cameras, worlds, spec, view, body_q, overrides)
+    world = spec.world
+    if world_indices.shape[0] > 0:
+        world = world_indices[view]
+    pose = camera_pose(cameras, worlds, spec, world, view, body_q, overrides)
     turn = rotation_of(pose)
     axes = wp.mat33d()
     for i in range(3):
@@ -207,9 +211,6 @@ def _view_rows(
         row.rays = SCATTERED  # the ranges of its rays differ
     row.exposure = cameras.exposure[c]
     row.scene_unit = spec.scene_unit
-    world = spec.world
-    if world_indices.shape[0] > 0:
-        world = world_indices[view]
     row.world = world
     row.root = -1
     row.global_root = -1
