@@ -43,7 +43,8 @@ def render(
     clear: Mapping[str, object] | None = None,
     previous: float | Usd.TimeCode | None = None,
 ) -> Frame:
-    """Render one camera of a stage, or of an open `Scene` as its last `sync` left it (time, purposes and device are then the scene's).
+    """Render one camera of a stage, or of an open `Scene` as its last `sync` left it (time, purposes and device are then the scene's;
+    RenderProducts and settings are looked up on the stage, which must not be edited meanwhile).
 
     ``camera``: path of a Camera or a RenderProduct; None: the settings' first product, else the first camera, else a framed default view.
     ``time``: a time code; None: startTimeCode if authored, else the earliest. ``aovs``: planes by name; None: the product's vars, else
@@ -123,16 +124,23 @@ def _render_open(
             raise ArgumentError(f"{name}={value!r} goes with a stage: an open scene has its own (Scene({name}=), or Scene.sync for times)")
     diagnostics = Diagnostics()
     copy = camera if camera in scene.cameras.label else None  # of a camera, in another world: not on the stage
-    shot = plan_shot(
-        scene.stage,
-        camera if copy is None else scene.cameras.record_of(scene.cameras.label.index(copy)).path,
-        resolution=resolution,
-        aovs=aovs,
-        purposes=scene.purposes,
-        settings=settings if isinstance(settings, str) else None,
-        diagnostics=diagnostics,
-        time=scene.time_code,
-    )
+    try:
+        shot = plan_shot(
+            scene.stage,
+            camera if copy is None else scene.cameras.record_of(scene.cameras.label.index(copy)).path,
+            resolution=resolution,
+            aovs=aovs,
+            purposes=scene.purposes,
+            settings=settings if isinstance(settings, str) else None,
+            diagnostics=diagnostics,
+            time=scene.time_code,
+            known=sorted(item.path for item in scene.index.cameras.values() if item.path != DEFAULT_CAMERA),
+        )
+    except RuntimeError as error:  # USD's, for prims that another thread has removed in the middle of a walk
+        if isinstance(error, Error) or "expired" not in str(error):
+            raise
+        message = "the stage was edited while its RenderProducts were looked up; try again, or edit between renders"
+        raise Error(f"{message}. Sensors and RenderPass look at no stage") from None
     if copy is not None:
         shot = replace(shot, camera=copy)
     if strict:
@@ -198,7 +206,9 @@ def _frame_without_planes(scene: Scene, shot: Shot, clear: dict[str, object], di
         label = usable[0] if usable else scene.frame_default_camera(_shown_aspect(shot))
     if label not in scene.cameras.label:
         reasons = [item.message for item in scene.diagnostics if item.path == label and item.severity == "error"]
-        raise StageError(label, reasons[0] if reasons else "the camera cannot be rendered: it is not on the stage at this time")
+        raise StageError(
+            label, reasons[0] if reasons else "the camera cannot be rendered: the scene has none there (sync() follows edits of the stage)"
+        )
     row = scene.cameras.label.index(label)
     tables = scene.tables
     record = tables.cameras.as_written(row)

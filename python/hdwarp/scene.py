@@ -136,22 +136,27 @@ class Scene:
 
     @property
     def cameras(self):
+        self.check_open()
         return self.tables.cameras
 
     @property
     def bodies(self):
+        self.check_open()
         return self.tables.bodies
 
     @property
     def instances(self):
+        self.check_open()
         return self.tables.instances
 
     @property
     def meshes(self):
+        self.check_open()
         return self.tables.meshes
 
     @property
     def worlds(self):
+        self.check_open()
         return self.tables.worlds
 
     @property
@@ -213,7 +218,8 @@ class Scene:
 
     def sync(self, time: float | Usd.TimeCode | None = None, *, advance: bool = True) -> SyncCounts:
         """Apply the stage as it is now, at ``time`` (None: the time it is at). Only what edits and time have changed since the last call
-        is read and uploaded; returns what was done. Edits may come from any thread, also while something renders: they wait for this call.
+        is read and uploaded; returns what was done. Edits may come from any thread, also while sensors and passes render: they wait for
+        this call (`hdwarp.render` of a scene looks up RenderProducts on the stage).
 
         Usd tells nobody, and so this follows nothing, of edits inside the layers of value clips, be it by reloading them (values are read
         anew where time moves, or where the prim itself is edited), of files that change on disk before their layers are reloaded, and of
@@ -474,7 +480,10 @@ class Scene:
         self.index, self.tables = self.delegate.create_render_index(self._worlds), self.delegate.tables
         self.tables.worlds.author_copies = self._author_copies
         self._frame_attributes = {"sites": AttributeColumns(self.device), "lights": AttributeColumns(self.device)}
-        for columns in (*self._frame_attributes.values(), *(table.attributes for table in (self.cameras, self.bodies, self.instances))):
+        for columns in (
+            *self._frame_attributes.values(),
+            *(table.attributes for table in (self.tables.cameras, self.tables.bodies, self.tables.instances)),
+        ):
             columns.source = self._attributes
 
     def __enter__(self) -> Scene:

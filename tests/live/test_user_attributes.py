@@ -318,10 +318,11 @@ def test_refused(stage, scene, device):
     stage.GetPrimAtPath(ROBOT).CreateAttribute("thermal:maker", Sdf.ValueTypeNames.Token).Set("x")
     with pytest.raises(ArgumentError, match=f"<{ROBOT}>: attribute 'thermal:maker' is of type token"):
         scene.bodies.attribute("thermal:maker")
-    bodies, sites = scene.bodies, scene.sites
+    tables = [scene.bodies, scene.sites, scene.cameras, scene.instances]
+    bodies = tables[0]
     bodies.attribute("thermal:mass")
     scene.close()
-    for table in (bodies, sites, scene.bodies, scene.cameras, scene.instances):
+    for table in tables:
         with pytest.raises(Error, match="the scene is closed"):
             table.attribute("thermal:mass")
     with pytest.raises(Error, match="read by a Scene"):

@@ -68,19 +68,21 @@ def plan_shot(
     diagnostics: Diagnostics,
     time: Usd.TimeCode | None = None,
     found: RenderPrims | None = None,
+    known: Sequence[str] | None = None,
 ) -> Shot:
     """The shot of a camera or product. ``camera``: path of a Camera or RenderProduct; None: the settings' first product, else the
     stage's first camera in path order, else a framed default view. ``settings``: path of a RenderSettings prim. ``image_width``:
-    usdrecord's way to give the size, the height being the width over the camera's aspect, rounded down.
+    usdrecord's way to give the size, the height being the width over the camera's aspect, rounded down. ``known``: paths of the cameras
+    of an open scene, which may have been read before the stage's last edits.
 
     Raises StageError for a path that is neither camera nor product, ArgumentError for an unknown AOV or an impossible resolution.
     """
     found = found or find_render_prims(stage)
     code = time if time is not None else default_time()
     if camera is None:
-        product, spec = default_product(stage, settings, code, diagnostics, found)
+        product, spec = default_product(stage, settings, code, diagnostics, found, known)
     else:
-        product, spec = product_of(stage, str(camera), settings, code, diagnostics, found)
+        product, spec = product_of(stage, str(camera), settings, code, diagnostics, found, known)
     if product.camera == "" and product.path:
         raise StageError(product.path, "neither the product nor its RenderSettings target a camera; author its camera relationship")
     if image_width is not None:

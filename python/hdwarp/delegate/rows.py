@@ -11,6 +11,16 @@ FEW_ROWS = 4096  # tables of so many rows keep their memory
 SPARSE = 4  # others let go of it when fewer than one row in so many is in use
 
 
+def joined_rows(*rows: np.ndarray) -> np.ndarray:
+    """The numbers in any of ``rows``, ascending, each once. Each is sorted, or nearly: merging such runs is what a stable sort is fast at,
+    other than hashing, by which np.unique goes about integers."""
+    together = [found for found in rows if len(found)]
+    if len(together) < 2:
+        return together[0] if together else np.zeros(0, np.int64)
+    ordered = np.sort(np.concatenate(together), kind="stable")
+    return ordered[np.concatenate([[True], ordered[1:] != ordered[:-1]])]
+
+
 def is_sparse(used: int, held: int) -> bool:
     """Whether a table with room for ``held`` rows, of which ``used`` are in use, is worth making anew. One made for ``used`` rows is not,
     before far more have come or most of these have gone: around any size rows may come and go without work."""

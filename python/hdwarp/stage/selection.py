@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 from pxr import Sdf, Usd, UsdGeom, UsdRender
@@ -45,10 +46,15 @@ def settings_products(stage: Usd.Stage, settings: object, found: RenderPrims, di
 
 
 def default_product(
-    stage: Usd.Stage, settings: str | None, time: Usd.TimeCode, diagnostics: Diagnostics, found: RenderPrims
+    stage: Usd.Stage,
+    settings: str | None,
+    time: Usd.TimeCode,
+    diagnostics: Diagnostics,
+    found: RenderPrims,
+    known: Sequence[str] | None = None,
 ) -> tuple[RenderProductSpec, RenderSettingsSpec]:
     """What to render when nothing is named: the settings' first product, else any product, else the first camera in path order, else
-    (camera "") a framed default view."""
+    (camera "") a framed default view. ``known``: the cameras there are, where that is not for the stage to say."""
     spec = read_render_settings(stage, path=settings, time=time, diagnostics=diagnostics, found=found)
     for product in spec.products:
         if product.camera:
@@ -61,7 +67,7 @@ def default_product(
             continue
         if spec.products[0].camera:
             return spec.products[0], spec
-    cameras = camera_paths(stage)
+    cameras = camera_paths(stage) if known is None else known
     if cameras:
         return made_up_product(cameras[0], DEFAULT_RESOLUTION), spec
     diagnostics.note("/", "default-camera", "the stage has no camera; rendering a framed default view (author a Camera, or name one)")
@@ -69,9 +75,18 @@ def default_product(
 
 
 def product_of(
-    stage: Usd.Stage, path: str, settings: str | None, time: Usd.TimeCode, diagnostics: Diagnostics, found: RenderPrims
+    stage: Usd.Stage,
+    path: str,
+    settings: str | None,
+    time: Usd.TimeCode,
+    diagnostics: Diagnostics,
+    found: RenderPrims,
+    known: Sequence[str] | None = None,
 ) -> tuple[RenderProductSpec, RenderSettingsSpec]:
-    """Product and settings for the path of a camera or a product. A camera gets a made-up product (path "")."""
+    """Product and settings for the path of a camera or a product. A camera gets a made-up product (path ""). ``known``: see
+    `default_product`."""
+    if known is not None and path in known:
+        return _product_of_camera(stage, path, settings, time, diagnostics, found)
     prim = stage.GetPrimAtPath(path) if Sdf.Path.IsValidPathString(path) and path.startswith("/") else None
     if not prim:
         cameras = camera_paths(stage)
@@ -89,6 +104,12 @@ def product_of(
     obstacle = camera_obstacle(prim)
     if obstacle:
         raise StageError(path, f"the camera is {obstacle}, and is not read; author a camera outside of it")
+    return _product_of_camera(stage, path, settings, time, diagnostics, found)
+
+
+def _product_of_camera(
+    stage: Usd.Stage, path: str, settings: str | None, time: Usd.TimeCode, diagnostics: Diagnostics, found: RenderPrims
+) -> tuple[RenderProductSpec, RenderSettingsSpec]:
     product = product_for_camera(stage, path, diagnostics=diagnostics, found=found)
     if product is None:
         spec = read_render_settings(stage, path=settings, time=time, diagnostics=Diagnostics(), found=found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from pxr import Gf, Tf, Usd, UsdSkel, Vt
+from pxr import Gf, Sdf, Tf, Usd, UsdSkel, Vt
 
 from hdwarp.errors import Diagnostics
 from hdwarp.stage.columns import Primvar
@@ -101,13 +101,9 @@ class Skin:
             return True
         return any(attribute and attribute.ValueMightBeTimeVarying() for attribute in attributes)
 
-    def blend_shapes(self) -> list[Usd.Prim]:
-        """The BlendShape prims, those that exist."""
-        if not self.query.HasBlendShapes():
-            return []
-        stage = self.prim.GetStage()
-        found = [stage.GetPrimAtPath(target) for target in UsdSkel.BindingAPI(self.prim).GetBlendShapeTargetsRel().GetTargets()]
-        return [prim for prim in found if prim]
+    def blend_shapes(self) -> list[Sdf.Path]:
+        """Where the BlendShape prims are, or would be if they existed."""
+        return UsdSkel.BindingAPI(self.prim).GetBlendShapeTargetsRel().GetTargets() if self.query.HasBlendShapes() else []
 
     def _report_unreadable(self, error: Exception) -> None:  # an attribute of a type that no skin has
         self._error("skinning", f"its skinning cannot be read ({plain_text(error)}); {UNSKINNED}. Author the types of the UsdSkel schemas")

@@ -87,7 +87,9 @@ class Skinning:
         skeleton, query = found
         if not query.HasJointInfluences() and not query.HasBlendShapes():
             if asks_for_skinning(names):
-                self._report_no_influences(self.stage.GetPrimAtPath(path), names, path)
+                here = self.stage.GetPrimAtPath(path)
+                self._report_no_influences(here, names, path)
+                self.dependences[path] = Dependence(self._prims(here, skeleton.GetPrim(), skel_root), False)  # without it, other words
             return None
         here, pose = self.stage.GetPrimAtPath(path), self._pose(skeleton)
         if pose is None or (pose.transforms is None and not query.HasBlendShapes()):  # told at the skeleton
@@ -225,14 +227,21 @@ class Skinning:
             steps = [UsdGeom.Xformable(step) for end in (skeleton, prim) for step in _chain(end, Sdf.Path.absoluteRootPath)]
         return any(step and step.TransformMightBeTimeVarying() for step in steps)
 
-    def _prims(self, prim: Usd.Prim, skeleton: Usd.Prim, skel_root: str, shapes: Sequence[Usd.Prim] = ()) -> tuple[str, ...]:
-        """The paths of a Dependence."""
-        prims = [self.stage.GetPrimAtPath(skel_root), *_chain(skeleton, skeleton.GetPath().GetCommonPrefix(prim.GetPath())), *shapes]
-        _, sources = _named_animation(skeleton)
-        prims += [source for source in map(self.stage.GetPrimAtPath, sources) if source]
-        paths = dict.fromkeys([str(found.GetPath()) for found in prims] + [str(source) for source in sources])
+    def _prims(self, prim: Usd.Prim, skeleton: Usd.Prim, skel_root: str, shapes: Sequence[Sdf.Path] = ()) -> tuple[str, ...]:
+        """The paths of a Dependence: ``shapes`` and animations, too, that do not exist yet or any more."""
+        prims = [self.stage.GetPrimAtPath(skel_root), *_chain(skeleton, skeleton.GetPath().GetCommonPrefix(prim.GetPath()))]
+        named = [*shapes, *_named_animation(skeleton)[1]]
+        paths = dict.fromkeys([str(found.GetPath()) for found in prims] + [str(path) for path in named])
         paths.update(dict.fromkeys(_source_path(found) for found in prims))
+        paths.update(dict.fromkeys(self._source_of(path) for path in named))
         return tuple(paths)
+
+    def _source_of(self, path: Sdf.Path) -> str:
+        """`_source_path` of a prim that may not exist: from the nearest one above it that does."""
+        above = path
+        while not self.stage.GetPrimAtPath(above):
+            above = above.GetParentPath()
+        return str(path.ReplacePrefix(above, Sdf.Path(_source_path(self.stage.GetPrimAtPath(above)))))
 
     def _report_unbound(self, path: str, skel_root: str) -> None:
         """A prim below a SkelRoot asks for skinning, and USD finds no binding."""

@@ -10,6 +10,7 @@ import warp as wp
 from hdwarp.delegate.change_tracker import ChangeTracker, DirtyBits
 from hdwarp.delegate.previous_rows import PreviousRows
 from hdwarp.delegate.render_index import RenderIndex
+from hdwarp.delegate.rows import joined_rows
 from hdwarp.stage.columns import GeometryKind
 from hdwarp.tables.bodies import BodyTable
 from hdwarp.tables.cameras import CameraTable
@@ -155,13 +156,13 @@ class SceneTables:
             index.worlds, self._places.sync(index, self.meshes, dirty), 0 if index.previous is None else index.previous.frame
         )
         bodies_dirty = len(moved_worlds) > 0 or len(tracker.dirty_rows("bodies")) > 0
-        rows = np.union1d(dirty, hidden_rows) if len(hidden_rows) else dirty
+        rows = joined_rows(dirty, hidden_rows)
         if copies_moved:  # they have other rows now
-            rows = np.union1d(rows, np.concatenate([*self.instances.rows.members.values(), _NO_ROWS]))
+            rows = joined_rows(rows, *self.instances.rows.members.values())
         if len(moved_worlds):
-            rows = np.union1d(rows, np.flatnonzero(np.isin(index.instances["world"], moved_worlds)))
+            rows = joined_rows(rows, np.flatnonzero(np.isin(index.instances["world"], moved_worlds)))
         if self.is_posed or bodies_dirty:
-            rows = np.union1d(rows, np.flatnonzero(index.instances["body"] >= 0))
+            rows = joined_rows(rows, np.flatnonzero(index.instances["body"] >= 0))
         self.is_posed = False
         # Rows that are written for their body's sake alone are not new: where they are, `pose` says.
         is_new = self._starts_over or any(len(found) for found in (dirty, hidden_rows, renumbered, moved_worlds))
