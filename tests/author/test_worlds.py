@@ -209,6 +209,13 @@ def test_labels_that_are_taken_are_refused():
     refused(make_stage(root="/env_2"), hdwarp.replicate("/env_2", 4), "</env_2> is the prototype itself")
 
 
+def test_prims_that_stay_behind_are_refused():
+    """A replicated copy takes them along; an authored one would not."""
+    stage = make_stage()
+    UsdGeom.Cube.Define(stage, "/World/envs/env_0/fixed").SetResetXformStack(True)
+    refused(stage, hdwarp.replicate("/World/envs/env_0", 2), "</World/envs/env_0/fixed> has !resetXformStack!")
+
+
 def test_labels_where_nothing_can_be_written_are_refused():
     stage = make_stage()
     UsdGeom.Cube.Define(stage, "/World/other/box")

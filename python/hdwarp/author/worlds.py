@@ -38,8 +38,8 @@ def author_worlds(stage: Usd.Stage, groups: Sequence[WorldGroup], *, time: float
     group is the prototype itself, which is moved if it does not stand at its placement. Parents of labels that do not exist are made.
     Writing again gives the same. ``time``: of the parents' transforms and the prototype's scale, as everywhere.
 
-    Raises ArgumentError, before anything is written, for prototypes that are not there or lie in an instance, and for labels at which
-    another prim exists, or below which nothing can be written; and afterwards where a stronger layer holds a prim elsewhere.
+    Raises ArgumentError, before anything is written, for prototypes that are not there, lie in an instance or hold a prim with
+    !resetXformStack!, and for labels at which another prim exists, or below which nothing can be written; and afterwards where a stronger layer holds a prim elsewhere.
     """
     replicated = [group for group in groups if group.placements is not None]
     if not replicated:
@@ -101,6 +101,10 @@ def _places(
     """What to write for one group; parents to be made are added to ``missing``."""
     prim, root = stage.GetPrimAtPath(group.root), Sdf.Path(group.root)
     as_xform = not prim.IsA(UsdGeom.Xformable)
+    resets = [found for found in Usd.PrimRange(prim, Usd.TraverseInstanceProxies()) if found != prim and _resets(found)]
+    if resets and labels:
+        message = f"author_worlds: <{resets[0].GetPath()}> has !resetXformStack!: authored copies of it would all stand where it does"
+        raise ArgumentError(f"{message}. Remove that, or keep the copies replicated")
     world = columns_from_gf([xforms.GetLocalToWorldTransform(prim)])
     if not usable(world)[1][0]:
         raise ArgumentError(f"author_worlds: the transform of <{root}> is singular or not finite; mend its xformOps")
@@ -119,6 +123,11 @@ def _places(
             parents[above] = _parent(stage, path, xforms, missing)
         places.append(_Place(path, _below(parents[above], matrix[None], path)[0], root, as_xform))
     return places
+
+
+def _resets(prim: Usd.Prim) -> bool:
+    """Whether a prim does not go where the prims above it go."""
+    return prim.IsA(UsdGeom.Xformable) and UsdGeom.Xformable(prim).GetResetXformStack()
 
 
 def _parent(stage: Usd.Stage, path: Sdf.Path, xforms: UsdGeom.XformCache, missing: dict[Sdf.Path, str]) -> np.ndarray:
