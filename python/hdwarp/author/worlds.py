@@ -39,7 +39,8 @@ def author_worlds(stage: Usd.Stage, groups: Sequence[WorldGroup], *, time: float
     Writing again gives the same. ``time``: of the parents' transforms and the prototype's scale, as everywhere.
 
     Raises ArgumentError, before anything is written, for prototypes that are not there, lie in an instance or hold a prim with
-    !resetXformStack!, and for labels at which another prim exists, or below which nothing can be written; and afterwards where a stronger layer holds a prim elsewhere.
+    !resetXformStack!, and for labels at which another prim exists, or below which nothing can be written; and afterwards where a stronger
+    layer holds a prim elsewhere.
     """
     replicated = [group for group in groups if group.placements is not None]
     if not replicated:
