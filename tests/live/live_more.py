@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from pxr import Gf, Sdf, Ts, Usd, UsdGeom, UsdLux, UsdPhysics, UsdShade, UsdSkel
+from pxr import Gf, Sdf, Ts, Usd, UsdGeom, UsdLod, UsdLux, UsdPhysics, UsdShade, UsdSkel
 from tests.live import moving
 from tests.live.live_edits import LiveStage
 from tests.live.live_text import MORE, MORE_CLIPS, NESTED, lines
@@ -234,6 +234,77 @@ class RichStage(LiveStage):
         schema = ("HdWarpSiteAPI", "NewtonSiteAPI", "MjcSiteAPI")[self.rng.integers(3)]  # the last two are not known to this process
         has = schema in prim.GetPrimTypeInfo().GetAppliedAPISchemas()
         prim.RemoveAppliedSchema(schema) if has else prim.AddAppliedSchema(schema)
+
+    # -- other geometry, draw modes, LODs -------------------------------------------------------------------------------------------
+
+    def do_tets(self) -> None:
+        tets = UsdGeom.TetMesh(self.pick(UsdGeom.TetMesh))
+        choice = self.rng.integers(4)
+        if choice == 0:
+            self.maybe_timed(tets.GetTetVertexIndicesAttr(), [Gf.Vec4i(*(int(i) for i in self.rng.integers(0, 6, 4))) for _ in range(2)])
+        elif choice == 1:
+            faces = [Gf.Vec3i(*(int(i) for i in self.rng.integers(0, 5, 3))) for _ in range(self.rng.integers(0, 4))]
+            self.maybe_timed(tets.CreateSurfaceFaceVertexIndicesAttr(), faces)
+        elif choice == 2:
+            points = [Gf.Vec3f(self.vector()) for _ in range(5)]
+            self.maybe_timed(tets.GetPointsAttr(), points)
+        else:
+            tets.CreateOrientationAttr(["leftHanded", "rightHanded"][self.rng.integers(2)])
+
+    def do_patch(self) -> None:
+        patch = UsdGeom.NurbsPatch(self.pick(UsdGeom.NurbsPatch))
+        choice = self.rng.integers(6)
+        if choice == 0:
+            self.maybe_timed(patch.GetPointsAttr(), [Gf.Vec3f(self.vector()) for _ in range(6)])
+        elif choice == 1:
+            self.maybe_timed(patch.CreatePointWeightsAttr(), [float(x) for x in self.rng.uniform(0.2, 2, 6)])
+        elif choice == 2:
+            patch.GetUOrderAttr().Set(int(self.rng.integers(2, 4)))
+            patch.GetUKnotsAttr().Set([0.0, 0.0, 0.5, 1.0, 1.0] if self.chance(0.5) else [0.0, 0.0, 0.0, 1.0, 1.0, 1.0])
+        elif choice == 3:
+            self.maybe_timed(patch.CreateURangeAttr(), Gf.Vec2d(0.0, float(self.rng.uniform(0.2, 1.2))))
+        elif choice == 4:
+            kind = ["constant", "vertex", "varying", "uniform"][self.rng.integers(4)]
+            primvar = UsdGeom.PrimvarsAPI(patch).CreatePrimvar("st", Sdf.ValueTypeNames.TexCoord2fArray, kind)
+            primvar.Set([Gf.Vec2f(float(i), 1.0) for i in range({"constant": 1, "vertex": 6, "varying": 4, "uniform": 1}[kind])])
+            if self.chance(0.4):
+                patch.GetPrim().RemoveProperty("primvars:st")
+        else:
+            patch.CreateOrientationAttr(["leftHanded", "rightHanded"][self.rng.integers(2)])
+
+    def do_draw_mode(self) -> None:
+        models = [prim for prim in self.stage.Traverse() if prim.IsModel()]
+        prim = models[self.rng.integers(len(models))] if self.chance(0.8) else self.pick(UsdGeom.Xformable)
+        api = UsdGeom.ModelAPI.Apply(prim)
+        choice = self.rng.integers(5)
+        if choice < 2:
+            api.CreateModelDrawModeAttr(["origin", "bounds", "cards", "default", "inherited"][self.rng.integers(5)])
+        elif choice == 2:
+            api.CreateModelApplyDrawModeAttr(self.chance(0.7))
+        elif choice == 3:
+            api.CreateModelCardGeometryAttr(["cross", "box", "fromTexture"][self.rng.integers(3)])
+            api.CreateModelDrawModeColorAttr(Gf.Vec3f(*(float(x) for x in self.rng.uniform(0, 1, 3))))
+        else:
+            self.maybe_timed(prim.CreateAttribute("extentsHint", Sdf.ValueTypeNames.Float3Array), [Gf.Vec3f(-1), Gf.Vec3f(1, 2, 1)])
+            if self.chance(0.4):
+                prim.RemoveProperty("extentsHint")
+
+    def do_kind(self) -> None:
+        Usd.ModelAPI(self.pick(UsdGeom.Xformable)).SetKind(["component", "group", "assembly", "subcomponent", ""][self.rng.integers(5)])
+
+    def do_lod(self) -> None:
+        prim = self.pick(UsdGeom.Xformable) if self.chance(0.3) else self.stage.GetPrimAtPath("/Lods")
+        choice = self.rng.integers(4)
+        if choice == 0:
+            self.toggle(UsdLod.RootAPI, prim)
+        elif choice == 1:
+            self.maybe_timed(UsdLod.RootAPI(prim).CreateLodDefaultIndexAttr(), int(self.rng.integers(0, 4)))
+        elif choice == 2:
+            api = UsdLod.OverrideAPI.Apply(prim)
+            self.maybe_timed(api.CreateLodOverrideModeAttr(), ["inherited", "indexedLOD", "noLOD", "allLOD"][self.rng.integers(4)])
+            api.CreateLodOverrideIndexAttr(float(self.rng.integers(3)))
+        else:
+            prim.SetChildrenReorder([child.GetName() for child in prim.GetChildren()][::-1])
 
     # -- physics --------------------------------------------------------------------------------------------------------------------
 

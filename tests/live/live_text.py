@@ -281,6 +281,77 @@ def Xform "Clipped" {
         def Sphere "ball" { double radius }
     }
 }
+def TetMesh "tets" (prepend apiSchemas = ["MaterialBindingAPI"]) {
+    int4[] tetVertexIndices = [(0, 1, 2, 3), (1, 2, 3, 4)]
+    point3f[] points = [(-1, 3, 2), (0, 3, 2), (-1, 4, 2), (-1, 3, 3), (0, 4, 3)]
+    point3f[] points.timeSamples = {
+        1: [(-1, 3, 2), (0, 3, 2), (-1, 4, 2), (-1, 3, 3), (0, 4, 3)],
+        6: [(-1, 3, 2), (1, 3, 2), (-1, 4, 3), (-1, 3, 3), (0, 4, 4)],
+    }
+    float[] primvars:heat = [1, 2] (interpolation = "uniform")
+    rel material:binding = </Looks/red>
+    def GeomSubset "part" (prepend apiSchemas = ["MaterialBindingAPI"]) {
+        uniform token elementType = "face"
+        uniform token familyName = "materialBind"
+        int[] indices = [0, 3]
+        rel material:binding = </Looks/cut>
+    }
+}
+def NurbsPatch "patch" {
+    int uVertexCount = 3
+    int vVertexCount = 2
+    int uOrder = 3
+    int vOrder = 2
+    double[] uKnots = [0, 0, 0, 1, 1, 1]
+    double[] vKnots = [0, 0, 1, 1]
+    point3f[] points = [(3, -4, 1), (4, -4, 3), (5, -4, 1), (3, -3, 1), (4, -3, 2), (5, -3, 1)]
+    point3f[] points.timeSamples = {
+        1: [(3, -4, 1), (4, -4, 3), (5, -4, 1), (3, -3, 1), (4, -3, 2), (5, -3, 1)],
+        6: [(3, -4, 1), (4, -4, 0), (5, -4, 1), (3, -3, 1), (4, -3, 2), (5, -3, 3)],
+    }
+    float[] primvars:heat = [0, 1, 2, 3, 4, 5] (interpolation = "vertex")
+}
+def Xform "Models" (
+    kind = "assembly"
+    prepend apiSchemas = ["GeomModelAPI"]
+) {
+    uniform token model:drawMode = "bounds"
+    def Xform "shown" (
+        kind = "component"
+        prepend apiSchemas = ["GeomModelAPI"]
+    ) {
+        uniform token model:drawMode = "default"
+        def Cube "box" { double size = 0.5 }
+    }
+    def Xform "boxed" (
+        kind = "component"
+        prepend apiSchemas = ["GeomModelAPI"]
+    ) {
+        uniform float3 model:drawModeColor = (0.1, 0.5, 0.9)
+        double3 xformOp:translate = (-4, 3, 1)
+        uniform token[] xformOpOrder = ["xformOp:translate"]
+        def Sphere "ball" (prepend apiSchemas = ["PhysicsRigidBodyAPI"]) { double radius.timeSamples = { 1: 0.4, 6: 0.7 } }
+        def PointInstancer "dots" {
+            int[] protoIndices = [0, 0]
+            point3f[] positions = [(-1, 0, 0), (0.5, 0.5, 0)]
+            rel prototypes = </Protos/gem>
+        }
+    }
+    def "instance" (
+        prepend references = @NESTED@
+        instanceable = true
+        kind = "component"
+    ) {
+        double3 xformOp:translate = (4, 3, 1)
+        uniform token[] xformOpOrder = ["xformOp:translate"]
+    }
+}
+def Xform "Lods" (prepend apiSchemas = ["LODRootAPI", "LODOverrideAPI"]) {
+    int lod:default:index = 1
+    def Sphere "fine" { double radius = 0.3 }
+    def Cube "coarse" { double size = 0.4 }
+    def "asset" (prepend references = @ASSET@) { }
+}
 def SphereLight "lamp" (prepend apiSchemas = ["HdWarpSiteAPI"]) {
     float inputs:intensity.timeSamples = { 1: 1, 6: 5 }
     double3 xformOp:translate.timeSamples = { 1: (0, 0, 0), 6: (1, 1, 1) }

@@ -256,7 +256,7 @@ def test_stage_metadata(read):
 
 # -- what is not drawn is named -------------------------------------------------------------------------------------------------
 
-UNSUPPORTED = ["BasisCurves", "Points", "TetMesh", "NurbsPatch", "NurbsCurves", "HermiteCurves"]
+UNSUPPORTED = ["BasisCurves", "Points", "NurbsCurves", "HermiteCurves"]
 UNSUPPORTED += ["Volume", "ParticleField3DGaussianSplat", "GenerativeProcedural"]
 
 
@@ -283,12 +283,6 @@ def test_types_of_unknown_schemas_are_named_and_what_is_below_is_drawn(read):
     found = read('def Gizmo "x" { def Cube "c" {} }')
     assert found.paths == ["/x/c"]
     assert found.codes("/x") == ["unknown-type"]
-
-
-def test_draw_modes_are_noted(read):
-    found = read('def Xform "x" { uniform token model:drawMode = "cards"\ndef Cube "c" {} }')
-    assert found.paths == ["/x/c"]
-    assert found.codes("/x") == ["draw-mode"]
 
 
 def test_lights_are_listed(read):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pxr import Sdf, Usd, UsdGeom, UsdShade
 
 from hdwarp.stage.changes import METADATA, StageEdits
-from hdwarp.stage.facts import Category, categorise
+from hdwarp.stage.facts import WITH_FACES, Category, categorise
 from hdwarp.stage.path_map import PathMap
 
 # Properties that say nothing about arrays of geometry: those are kept.
@@ -27,7 +27,7 @@ _PLACING = (
 )
 _INERT = ("userProperties:", "ui:")  # but on cameras, which hand on every attribute
 # What a prim hands down, or what counts on any type of prim.
-_HANDED_DOWN = (*_PLACING[:-1], "primvars:", "skel:", "model:", "collection:", METADATA)
+_HANDED_DOWN = (*_PLACING[:-1], "primvars:", "skel:", "model:", "lod:", "extent", "collection:", METADATA)
 _POINTS = frozenset(("points", "extent", "velocities", "accelerations"))
 # Relationships that bind no material, nor are a step on the way to one.
 _OTHER_RELATIONSHIPS = (
@@ -138,9 +138,9 @@ def _add_changed(stage: Usd.Stage, prim: Usd.Prim, path: str, names: set[str], p
     if category in (Category.IMAGEABLE, Category.OTHER, Category.UNKNOWN, Category.LIGHT):
         if not any(name.startswith(_HANDED_DOWN) for name in names) and not _is_subset(prim):
             return
-    elif names <= _POINTS and category is Category.MESH:
+    elif names <= _POINTS and category in WITH_FACES:
         parts.new_points.add(path)
-    elif heavy and category is Category.MESH and all(_is_constant(prim, name) for name in heavy):
+    elif heavy and category in WITH_FACES and all(_is_constant(prim, name) for name in heavy):
         parts.constants[path] = {name.removesuffix(":indices").removeprefix("primvars:") for name in heavy}
     elif heavy:
         parts.prims.add(path)
@@ -163,7 +163,11 @@ def _may_lead_to_material(prim: Usd.Prim, name: str) -> bool:
 
 
 def _is_subset(prim: Usd.Prim) -> bool:
-    return prim.GetParent().IsA(UsdGeom.Mesh)
+    return _may_have_subsets(prim.GetParent())
+
+
+def _may_have_subsets(prim: Usd.Prim) -> bool:
+    return prim.IsA(UsdGeom.Mesh) or prim.IsA(UsdGeom.TetMesh) or prim.IsA(UsdGeom.NurbsPatch)
 
 
 def _look_for_materials(
@@ -192,8 +196,11 @@ def _look_for_materials(
 def _add_roots(stage: Usd.Stage, path: str, parts: DirtyParts) -> None:
     """Where to walk anew for a prim at ``path``, which may be gone."""
     parent = stage.GetPrimAtPath(Sdf.Path(path).GetParentPath())
-    if parent and parent.IsA(UsdGeom.Mesh):  # a mesh is read with the subsets of its faces
+    if parent and _may_have_subsets(parent):  # a mesh is read with the subsets of its faces
         parts.prims.add(str(parent.GetPath()))
+    if parent and "LODRootAPI" in parent.GetAppliedSchemas():  # its children are numbered, and one of them is drawn
+        _add_roots(stage, str(parent.GetPath()), parts)
+        return
     for place in _places(stage, path):
         root, above = place, None
         for prefix in Sdf.Path(place).GetPrefixes():
@@ -203,10 +210,10 @@ def _add_roots(stage: Usd.Stage, path: str, parts: DirtyParts) -> None:
             if prim.IsInstance() or prim.IsA(UsdGeom.PointInstancer):  # the outermost one is walked as a whole
                 root = str(prefix)
                 break
-            if above is not None and above.IsA(UsdGeom.Mesh):
+            if above is not None and _may_have_subsets(above):
                 break
             above = prim
-        if above is not None and above.IsA(UsdGeom.Mesh) and str(above.GetPath()) != place:  # a subset of its faces
+        if above is not None and _may_have_subsets(above) and str(above.GetPath()) != place:  # a subset of its faces
             root = str(above.GetPath())
         parts.roots.add(root)
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from enum import IntEnum, auto
 
 import numpy as np
-from pxr import Gf, Tf, Usd, UsdGeom, UsdLux, UsdShade, Vt
+from pxr import Gf, Tf, Usd, UsdGeom, UsdLux, UsdShade, UsdSkel, Vt
 
 from hdwarp.errors import Diagnostic, Diagnostics
-from hdwarp.stage import primvars
+from hdwarp.stage import draw_modes, lod, primvars
 from hdwarp.stage.open import plain_text
 from hdwarp.stage.shapes import SHAPE_TYPES
 from hdwarp.stage.skinning import asks_for_skinning
@@ -29,6 +29,8 @@ class Category(IntEnum):
     OTHER = auto()  # nothing to draw, not imageable
     IMAGEABLE = auto()  # nothing to draw of its own: Xform, Scope, SkelRoot, joints
     MESH = auto()
+    TETS = auto()
+    PATCH = auto()
     SHAPE = auto()
     POINT_INSTANCER = auto()
     CAMERA = auto()
@@ -39,11 +41,16 @@ class Category(IntEnum):
     UNKNOWN = auto()  # typed, but by a schema this process does not know
 
 
+WITH_FACES = (Category.MESH, Category.TETS)  # what GeomSubsets can take faces of
+GEOMETRY = (*WITH_FACES, Category.PATCH)  # drawn as a mesh
+
+
 class Facts:
     """One prim's own opinions. None, empty or False: it has none. Class attributes are the defaults: most prims say very little, and a
     stage has many of them."""
 
-    names: Collection[str] = ()  # authored properties
+    names: Collection[str] = ()  # authored properties; all it has where its type is not one of USD's own
+    drawn_as = ""  # the type of USD's that it derives from, where it is not that itself
     asks_for_skinning = False
     local: Gf.Matrix4d | None = None
     resets = False  # !resetXformStack!
@@ -58,6 +65,9 @@ class Facts:
     collision: bool | None = None  # None: no CollisionAPI of its own
     site = False
     light = False
+    draw_mode = ""  # model:drawMode, "" where it leaves it to what is above
+    lod_root = False
+    lod_override: lod.Override | None = None
     prototype = ""  # path of the native prototype whose children stand in for this instance's
     children: Sequence[Usd.Prim] = ()
     child_names: Sequence[str] = ()  # asked for together: a name each costs as much as a whole list
@@ -79,7 +89,7 @@ class FactReader:
     xforms: UsdGeom.XformCache
     predicate: object
     has_instances: bool
-    categories: dict[str, tuple[Category, bool]] = field(default_factory=dict)
+    categories: dict[str, tuple[Category, bool, str]] = field(default_factory=dict)
     kept: dict[tuple[str, bool], Facts] = field(default_factory=dict)
     properties: dict[tuple[str, ...], Properties] = field(default_factory=dict)
 
@@ -98,6 +108,8 @@ class Properties:
         self.sound_order: Vt.TokenArray | None = None  # an xformOpOrder that names no others
 
 
+_SHAPES = {name: getattr(UsdGeom, name) for name in SHAPE_TYPES}
+_KNOWN_TYPES = {Category.MESH: "Mesh", Category.TETS: "TetMesh", Category.PATCH: "NurbsPatch"}  # of what is drawn as its type says
 # Properties that say nothing to what is below a prim: read where its geometry is read.
 _SILENT = frozenset(
     ("points", "faceVertexCounts", "faceVertexIndices", "extent", "normals", "subdivisionScheme", "doubleSided", "orientation")
@@ -131,9 +143,11 @@ def _read(reader: FactReader, prim: Usd.Prim, path: str, any_specifier: bool, wi
     if found is None:
         found = reader.categories[type_name] = categorise(prim, type_name)
     facts = Facts(prim, found[0], type_name, found[1])
+    if found[2] != type_name:
+        facts.drawn_as = found[2]
     applied = info.GetAppliedAPISchemas()
     if applied:
-        _read_applied(reader, facts, prim, applied)
+        _read_applied(reader, facts, prim, applied, path)
     if facts.category is Category.SHADING:
         return facts
     names = prim.GetAuthoredPropertyNames()
@@ -150,6 +164,8 @@ def _read(reader: FactReader, prim: Usd.Prim, path: str, any_specifier: bool, wi
                 _read_telling(reader, facts, prim, properties.telling, path)
             if properties.has_order and facts.xformable:
                 _read_local(reader, facts, prim, properties, path)
+        if facts.drawn_as:
+            facts.names = frozenset(prim.GetPropertyNames())  # its schema may have fallbacks of its own
     except Tf.ErrorException as error:
         reader.diagnostics.error(path, "unreadable", f"{plain_text(error)}; this part of the prim is left out")
     if reader.has_instances and prim.IsInstance():
@@ -163,12 +179,12 @@ def _read(reader: FactReader, prim: Usd.Prim, path: str, any_specifier: bool, wi
         if children:
             facts.children = children
             facts.child_names = prim.GetFilteredChildrenNames(predicate)
-    if facts.children and facts.category is Category.MESH:
-        facts.subsets = [child for child in facts.children if child.GetTypeName() == "GeomSubset"]
+    if facts.children and facts.category in GEOMETRY:
+        facts.subsets = [child for child in facts.children if child.IsA(UsdGeom.Subset)]
     return facts
 
 
-def _read_applied(reader: FactReader, facts: Facts, prim: Usd.Prim, applied: list[str]) -> None:
+def _read_applied(reader: FactReader, facts: Facts, prim: Usd.Prim, applied: list[str], path: str) -> None:
     if "PhysicsRigidBodyAPI" in applied:
         facts.body = prim.GetAttribute("physics:rigidBodyEnabled").Get(reader.time) is not False
     if "PhysicsCollisionAPI" in applied:  # a MeshCollisionAPI alone collides with nothing
@@ -176,6 +192,14 @@ def _read_applied(reader: FactReader, facts: Facts, prim: Usd.Prim, applied: lis
     facts.articulation = "PhysicsArticulationRootAPI" in applied
     facts.site = not _SITE_SCHEMAS.isdisjoint(applied)  # names as authored, be the schemas known to this process or not
     facts.light = "LightAPI" in applied or "MeshLightAPI" in applied or "VolumeLightAPI" in applied
+    if "LODRootAPI" in applied:
+        facts.lod_root = True
+    if "LODOverrideAPI" in applied:
+        facts.lod_override = lod.read_override(prim, reader.time, path, reader.diagnostics)
+    plates = [name.partition(":")[2] for name in applied if name.startswith("BackPlateAPI")]
+    if plates:
+        message = f"back plates are not supported yet; {', '.join(plates)} is not drawn"
+        reader.diagnostics.warning(path, "unsupported-api", message)
 
 
 def _read_telling(reader: FactReader, facts: Facts, prim: Usd.Prim, names: Sequence[str], path: str) -> None:
@@ -208,8 +232,11 @@ def _read_telling(reader: FactReader, facts: Facts, prim: Usd.Prim, names: Seque
                 facts.purpose_visibility = {**(facts.purpose_visibility or {}), name.removesuffix("Visibility"): value == "visible"}
         elif name == "model:drawMode":
             value = prim.GetAttribute(name).Get()
-            if value not in (None, "default", "inherited"):
-                reader.diagnostics.note(path, "draw-mode", f"model:drawMode '{value}' is not supported; the full geometry is drawn")
+            if value in draw_modes.MODES:
+                facts.draw_mode = "" if value == "inherited" else value
+            elif value is not None:
+                message = f"model:drawMode is {value!r}; read as inherited. Author one of {', '.join(draw_modes.MODES)}"
+                reader.diagnostics.warning(path, "draw-mode", message)
 
 
 def _read_local(reader: FactReader, facts: Facts, prim: Usd.Prim, properties: Properties, path: str) -> None:
@@ -263,8 +290,22 @@ def _read_primvar(reader: FactReader, facts: Facts, prim: Usd.Prim, name: str, p
         facts.varying = (*facts.varying, (name, interpolated))
 
 
-def categorise(prim: Usd.Prim, type_name: str) -> tuple[Category, bool]:
-    """(category, xformable) of a prim type."""
+def categorise(prim: Usd.Prim, type_name: str) -> tuple[Category, bool, str]:
+    """(category, xformable, name of the type it is drawn as) of a prim type. Types of other schemas are what they derive from."""
+    category, xformable = _category(prim, type_name)
+    if category is Category.SHAPE:
+        return category, xformable, type_name if type_name in SHAPE_TYPES else _shape_type(prim)
+    if category is Category.IMAGEABLE and prim.IsA(UsdSkel.Root):
+        return category, xformable, "SkelRoot"
+    return category, xformable, _KNOWN_TYPES.get(category, type_name)
+
+
+def _shape_type(prim: Usd.Prim) -> str:
+    """The shape that a type derives from; "": from none."""
+    return next((name for name, schema in _SHAPES.items() if prim.IsA(schema)), "")
+
+
+def _category(prim: Usd.Prim, type_name: str) -> tuple[Category, bool]:
     xformable = prim.IsA(UsdGeom.Xformable)
     if not type_name:
         return Category.OTHER, False
@@ -272,10 +313,12 @@ def categorise(prim: Usd.Prim, type_name: str) -> tuple[Category, bool]:
         return Category.UNKNOWN, False
     if prim.IsA(UsdShade.NodeGraph) or prim.IsA(UsdShade.Shader):  # a Material is a NodeGraph
         return Category.SHADING, False
-    if type_name in SHAPE_TYPES:
+    if type_name in SHAPE_TYPES or _shape_type(prim):
         return Category.SHAPE, xformable
     for schema, category in (
         (UsdGeom.Mesh, Category.MESH),
+        (UsdGeom.TetMesh, Category.TETS),
+        (UsdGeom.NurbsPatch, Category.PATCH),
         (UsdGeom.PointInstancer, Category.POINT_INSTANCER),
         (UsdGeom.Camera, Category.CAMERA),
         (UsdGeom.Subset, Category.SUBSET),
@@ -287,6 +330,6 @@ def categorise(prim: Usd.Prim, type_name: str) -> tuple[Category, bool]:
             return category, xformable
     if type_name in ("PluginLight", "PortalLight", "LightFilter"):
         return (Category.IMAGEABLE if type_name == "LightFilter" else Category.LIGHT), xformable
-    if prim.IsA(UsdGeom.Boundable) and type_name not in ("SkelRoot", "Skeleton"):
+    if prim.IsA(UsdGeom.Boundable) and not prim.IsA(UsdSkel.Root) and not prim.IsA(UsdSkel.Skeleton):
         return Category.UNSUPPORTED, xformable
     return (Category.IMAGEABLE if prim.IsA(UsdGeom.Imageable) else Category.OTHER), xformable

@@ -27,6 +27,8 @@ def build_meshes(raws: list[RawMesh]) -> None:
     for chunk in _chunks(raws):
         _build_chunk(raws, chunk, built, told)
     for raw, mesh in zip(raws, built, strict=True):
+        if mesh is not None and raw.element is not None:
+            mesh.triangle_face, mesh.face_count = raw.element[mesh.triangle_face], raw.element_count
         reports = list(told[id(raw)]) if told and id(raw) in told else ()
         for entry in raw.entries:
             entry.built, entry.is_built = mesh, True
@@ -215,7 +217,7 @@ def _check_faces(meshes, points, counts, local, mesh_of_face, point_counts, corn
     if outside.any():
         _drop_faces_of(
             np.flatnonzero(outside), drawn, meshes, counts, mesh_of_face, diagnostics, "index-range",
-            lambda k, values: f"faceVertexIndices outside 0..{point_counts[k] - 1} (first: {int(local[values[0]])})",
+            lambda k, values: f"{meshes[k].indices_name} outside 0..{point_counts[k] - 1} (first: {int(local[values[0]])})",
         )  # fmt: skip
         local[outside] = 0
     finite = (np.abs(points) <= LARGEST).all(axis=1)  # NaN is not

@@ -14,6 +14,7 @@ from hdwarp.stage.columns import MeshGeometry, Primvar
 from hdwarp.stage.subsets import Subsets, read_subsets
 
 NO_SUBSETS = Subsets((), None)
+_MOST = 2**31 - 1  # points, faces or corners of one mesh: their numbers are int32
 _SCHEMES = ("catmullClark", "loop", "bilinear", "none")
 
 
@@ -31,6 +32,9 @@ class RawMesh:
     primvars: dict[str, Primvar]
     face_subset: np.ndarray | None
     entries: list[MeshEntry]
+    element: np.ndarray | None = None  # (F,) int32, rising: what each face is a piece of where that, not the face, is what is numbered
+    element_count: int = 0  # of those; uniform primvars and `face_subset` are by element then
+    indices_name: str = "faceVertexIndices"  # what the indices are called where they come from
 
     def arrays(self) -> list[np.ndarray]:
         found = [self.points, self.counts, self.indices]
@@ -39,7 +43,7 @@ class RawMesh:
                 found.append(primvar.values)
                 if primvar.indices is not None:
                     found.append(primvar.indices)
-        return found + [array for array in (self.holes, self.face_subset) if array is not None]
+        return found + [array for array in (self.holes, self.face_subset, self.element) if array is not None]
 
     def varying(self) -> list[np.ndarray]:
         """The arrays in which meshes differ first."""
@@ -47,7 +51,7 @@ class RawMesh:
 
     def layout(self) -> tuple:
         """Everything that is no array content; equal layouts and equal arrays make equal meshes."""
-        shape = (len(self.points), len(self.counts), len(self.indices), self.left_handed, self.scheme)
+        shape = (len(self.points), len(self.counts), len(self.indices), self.left_handed, self.scheme, self.element_count)
         if not self.primvars and self.normals is None and self.holes is None and self.face_subset is None:
             return shape
         varying = tuple((name, p.interpolation, p.values.shape, p.indices is None) for name, p in self.primvars.items())
@@ -116,22 +120,58 @@ def read_mesh(
         if type(array) is not np.ndarray or not array.size:
             _report_lacking(prim, points, counts, indices, time, path, diagnostics)
             return None
+    if refuse_beyond_int32({"points": points, "faceVertexCounts": counts, "faceVertexIndices": indices}, path, diagnostics):
+        return None
     scheme = "catmullClark"
     if "subdivisionScheme" in names:
         scheme = prim.GetAttribute("subdivisionScheme").Get() or scheme
         if scheme not in _SCHEMES:
             diagnostics.warning(path, "subdivision-scheme", f"subdivisionScheme is '{scheme}' (known: {', '.join(_SCHEMES)}); read as none")
             scheme = "none"
-    left_handed = "orientation" in names and prim.GetAttribute("orientation").Get(time) == "leftHanded"
+    left_handed = is_left_handed(prim, names, time)
     holes = _array(prim, "holeIndices", names, time, 1) if "holeIndices" in names else None
     if isinstance(holes, str):
         diagnostics.warning(path, "wrong-type", f"{holes}; no face is taken out")
         holes = None
-    kept = {}
-    normals = None
-    expected = None
+    expected = {}
     if varying or scheme == "none":
         expected = {"uniform": len(counts), "vertex": len(points), "varying": len(points), "faceVarying": len(indices)}
+    kept, normals = read_over_faces(prim, names, varying, inherited_normals, expected, scheme, time, path, diagnostics)
+    subsets = read_subsets(subset_prims, len(counts), time, path, diagnostics) if subset_prims else NO_SUBSETS
+    if holes is not None and not len(holes):
+        holes = None
+    raw = RawMesh(points, counts, indices, holes, left_handed, scheme, normals, kept, subsets.face_subset, [])
+    return raw, subsets
+
+
+def is_left_handed(prim: Usd.Prim, names: Collection[str], time: Usd.TimeCode) -> bool:
+    return "orientation" in names and prim.GetAttribute("orientation").Get(time) == "leftHanded"
+
+
+def refuse_beyond_int32(arrays: dict[str, np.ndarray], path: str, diagnostics: Diagnostics) -> bool:
+    """Whether an array is longer than int32 can number, which a diagnostic then says."""
+    for name, array in arrays.items():
+        if len(array) > _MOST:
+            message = f"{name} has {len(array):,} items, more than the {_MOST:,} that can be numbered; the mesh is skipped. Split it up"
+            diagnostics.error(path, "mesh-size", message)
+            return True
+    return False
+
+
+def read_over_faces(
+    prim: Usd.Prim,
+    names: Collection[str],
+    varying: Sequence[tuple[str, str]],
+    inherited_normals: np.ndarray | None,
+    expected: dict[str, int],
+    scheme: str,
+    time: Usd.TimeCode,
+    path: str,
+    diagnostics: Diagnostics,
+) -> tuple[dict[str, Primvar], Primvar | None]:
+    """(primvars by name, unit normals where they count) of what has points and faces, with ``expected`` counts by interpolation."""
+    kept: dict[str, Primvar] = {}
+    normals = None
     for name, interpolated in varying:
         if name == "primvars:normals" and scheme != "none":
             continue
@@ -144,16 +184,10 @@ def read_mesh(
             normals = primvar
     if scheme == "none" and normals is None:
         if inherited_normals is not None and len(inherited_normals) == 3:
-            normals = Primvar("uniform", inherited_normals.reshape(1, 3), np.zeros(len(counts), np.int32))
+            normals = Primvar("uniform", inherited_normals.reshape(1, 3), np.zeros(expected["uniform"], np.int32))
         elif "normals" in names and "primvars:normals" not in names:
             normals = _plain_normals(prim, time, expected, path, diagnostics)
-    if normals is not None:
-        normals = _unit_normals(normals, path, diagnostics)
-    subsets = read_subsets(subset_prims, len(counts), time, path, diagnostics) if subset_prims else NO_SUBSETS
-    if holes is not None and not len(holes):
-        holes = None
-    raw = RawMesh(points, counts, indices, holes, left_handed, scheme, normals, kept, subsets.face_subset, [])
-    return raw, subsets
+    return kept, None if normals is None else _unit_normals(normals, path, diagnostics)
 
 
 def read_points(prim: Usd.Prim, names: Collection[str], time: Usd.TimeCode) -> np.ndarray | str | None:

@@ -101,6 +101,16 @@ def read_varying(
     return None if found is None else Primvar(_NAMES.get(interpolated, interpolated), *found)
 
 
+def item_count(prim: Usd.Prim, name: str, time: Usd.TimeCode) -> int:
+    """How many items a primvar gives, indices counted where it has some; 0 where it holds nothing that `read_values` would read."""
+    attribute = prim.GetAttribute(name)
+    rows = _as_rows(attribute.Get(time), int(attribute.GetMetadata("elementSize") or 1))
+    if rows is None or isinstance(rows, str):
+        return 0
+    indices = prim.GetAttribute(name + _INDICES).Get(time) if prim.HasAttribute(name + _INDICES) else None
+    return len(rows) if indices is None else np.size(indices)
+
+
 def _as_rows(value: object, element_size: int) -> np.ndarray | str | None:
     """(n, components) of a scalar, a vector or an array of either; None: no numbers; str: what is wrong."""
     if value is None or isinstance(value, str):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from pxr import Usd
+from pxr import Usd, UsdGeom
 
 from hdwarp.errors import Diagnostics
 
@@ -21,7 +21,8 @@ class Subsets:
 
 
 def read_subsets(prims: list[Usd.Prim], face_count: int, time: Usd.TimeCode, mesh_path: str, diagnostics: Diagnostics) -> Subsets:
-    """Only face subsets of family materialBind carry materials. A face in two of them belongs to the first."""
+    """Only face subsets of family materialBind carry materials. USD forbids a face in two of them and says nothing of what it would be:
+    the first counts, which a diagnostic says, as it says where the family is not of the type it is said to be."""
     slots: list[tuple[str, bool]] = []
     face_subset = np.full(face_count, -1, np.int16)
     for prim in prims:
@@ -62,4 +63,19 @@ def read_subsets(prims: list[Usd.Prim], face_count: int, time: Usd.TimeCode, mes
             )
         face_subset[once[~taken]] = len(slots)
         slots.append((prim.GetName(), any(name.startswith("material:binding") for name in prim.GetAuthoredPropertyNames())))
+    if slots:
+        _check_family(prims[0].GetParent(), int((face_subset < 0).sum()), mesh_path, diagnostics)
     return Subsets(tuple(slots), face_subset if slots else None)
+
+
+def _check_family(mesh: Usd.Prim, uncovered: int, path: str, diagnostics: Diagnostics) -> None:
+    attribute = mesh.GetAttribute("subsetFamily:materialBind:familyType")
+    family = attribute.Get() if attribute else None
+    if family == UsdGeom.Tokens.partition and uncovered:
+        message = f"its materialBind subsets are said to be a partition, and {uncovered} faces are in none: those have the mesh's material"
+        diagnostics.note(path, "subset-family", f"{message}. Author nonOverlapping, or the faces")
+    elif family == UsdGeom.Tokens.unrestricted:
+        message = (
+            "its materialBind subsets are said to be unrestricted, which USD does not allow; a face in two has the first one's material"
+        )
+        diagnostics.warning(path, "subset-family", f"{message}. Author nonOverlapping or partition")

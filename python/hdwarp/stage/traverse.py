@@ -5,18 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from pxr import Gf, Sdf, Usd
+from pxr import Gf, Sdf, Usd, UsdGeom
 
 from hdwarp.errors import Diagnostic, Diagnostics, OwnedDiagnostics
-from hdwarp.stage import primvars, shapes
+from hdwarp.stage import draw_modes, lod, primvars, shapes
 from hdwarp.stage.columns import GeometryKind
-from hdwarp.stage.facts import Category, FactReader, Facts, read_facts
+from hdwarp.stage.facts import GEOMETRY, Category, FactReader, Facts, read_facts
 from hdwarp.stage.instancers import InstancerData, Instances, place, read_instancer
 from hdwarp.stage.mesh_batch import move_points
-from hdwarp.stage.meshes import MeshEntry, MeshSet, read_mesh, read_points
+from hdwarp.stage.meshes import MeshEntry, MeshSet, RawMesh, read_mesh, read_points
+from hdwarp.stage.patches import read_patch
 from hdwarp.stage.path_map import PathMap
 from hdwarp.stage.skin import Skin
 from hdwarp.stage.skinning import Skinning
+from hdwarp.stage.tets import read_tets
 from hdwarp.stage.transforms import columns_from_gf
 
 InstancerEntry = tuple[InstancerData | None, tuple[Diagnostic, ...], str]  # and where it was found
@@ -46,6 +48,9 @@ class State:
     any_specifier: bool
     owner: str  # the outermost point instancer that draws it; "": it stands on the stage itself
     skel_root: str  # the outermost SkelRoot here or above
+    draw_mode: str = ""  # nearest model:drawMode; "": there is none
+    hidden: bool = False  # something else is drawn in its place: what stands in for its model, another LOD
+    lod_override: lod.Override | None = None
 
 
 def root_state() -> State:
@@ -97,6 +102,7 @@ class Walk:
     contents: list[tuple[str, str]] = field(default_factory=list)  # (path of a subtree, owner of what it is drawn by)
     sources: list[tuple[str, str]] = field(default_factory=list)  # (path of a prim, owner of what is made from its values)
     visited: int = 0
+    boxes: draw_modes.Boxes | None = None
 
     def count_below(self, owner: str, type_name: str) -> None:
         """A prim that an instancer draws counts with the instancer."""
@@ -128,6 +134,12 @@ def walk_subtree(walk: Walk, path: str) -> None:
         state = _inherit(walk, facts, state, str(above))
         if facts.body:
             state.body = state.path
+        if state.draw_mode in draw_modes.DRAWN and draw_modes.applies(facts.prim):
+            state.hidden = True
+        if facts.lod_root and not state.hidden:
+            names = facts.prim.GetFilteredChildrenNames(silent.predicate)
+            chosen = lod.drawn_items(facts.prim, names, state.lod_override, silent.time, state.path, silent.diagnostics)
+            state.hidden = path[len(str(above)) + 1 :].partition("/")[0] not in chosen
     _walk(walk, [(prim, path, state)])
 
 
@@ -165,7 +177,10 @@ def _inherit(walk: Walk, facts: Facts, parent: State, path: str) -> State:
         parent.prototype,
         parent.any_specifier,
         parent.owner,
-        parent.skel_root or (path if facts.type_name == "SkelRoot" else ""),
+        parent.skel_root or (path if (facts.drawn_as or facts.type_name) == "SkelRoot" else ""),
+        facts.draw_mode or parent.draw_mode,
+        parent.hidden,
+        facts.lod_override or parent.lod_override,
     )
     if facts.prototype:
         state.entry, state.prototype = state, facts.prototype
@@ -195,11 +210,14 @@ def _walk(walk: Walk, stack: list[tuple[Usd.Prim, str, State]]) -> None:
             facts.body or facts.site or facts.light or category is Category.CAMERA or category is Category.LIGHT
         ):
             _take_frames(walk, facts, state)
+        if state.draw_mode in draw_modes.DRAWN and not state.hidden and draw_modes.applies(facts.prim):
+            _take_stand_in(walk, facts, state)
+            state.hidden = True
         if category is Category.POINT_INSTANCER:
             if walk.collisions or _is_drawn(walk, state):
                 _walk_instancer(walk, facts, state, stack)
             continue  # prims below an instancer are drawn only through it
-        if category is Category.MESH:
+        if category in GEOMETRY:
             if _is_read(walk, state):
                 _take_mesh(walk, facts, state)
         elif category is Category.SHAPE:
@@ -213,14 +231,22 @@ def _walk(walk: Walk, stack: list[tuple[Usd.Prim, str, State]]) -> None:
             message = f"type '{facts.type_name}' belongs to no schema this process knows; nothing is drawn for the prim itself"
             walk.diagnostics.note(path, "unknown-type", message)
         if facts.children:
-            stack.extend(
-                [(child, f"{path}/{name}", state) for child, name in zip(facts.children[::-1], facts.child_names[::-1], strict=True)]
-            )
+            chosen = other = None
+            if facts.lod_root and not state.hidden:
+                chosen = lod.drawn_items(facts.prim, facts.child_names, state.lod_override, reader.time, path, diagnostics)
+                other = replace(state, hidden=True)
+            for child, name in zip(facts.children[::-1], facts.child_names[::-1], strict=True):
+                stack.append((child, f"{path}/{name}", state if chosen is None or name in chosen else other))
 
 
 def _is_drawn(walk: Walk, state: State) -> bool:
     purpose = state.purpose or "default"
-    return state.visible and purpose in walk.purposes and (state.purpose_visibility is None or state.purpose_visibility.get(purpose, True))
+    return (
+        not state.hidden
+        and state.visible
+        and purpose in walk.purposes
+        and (state.purpose_visibility is None or state.purpose_visibility.get(purpose, True))
+    )
 
 
 def _is_read(walk: Walk, state: State) -> bool:
@@ -255,6 +281,28 @@ def _take_mesh(walk: Walk, facts: Facts, state: State) -> None:
     walk.drawn.append(Drawn(state.path, GeometryKind.MESH, entry, None, state, _double_sided(facts), own_path, visual))
 
 
+def _take_stand_in(walk: Walk, facts: Facts, state: State) -> None:
+    """What is drawn in place of a model and all below it. It follows what is below: its box is that of it all."""
+    if not _is_drawn(walk, state):
+        return
+    owner, told = walk.diagnostics.owner, Diagnostics()
+    walk.contents.append((state.path if not state.owner else str(facts.prim.GetPath()), owner))
+    for below in Usd.PrimRange(facts.prim, Usd.TraverseInstanceProxies()):
+        if below.IsA(UsdGeom.PointInstancer):
+            walk.contents += [(str(target), owner) for target in below.GetRelationship("prototypes").GetTargets()]
+    if walk.boxes is None:
+        walk.boxes = draw_modes.Boxes(walk.reader.time)
+    found = draw_modes.read_stand_in(facts.prim, state.draw_mode, walk.boxes, state.path, told)
+    if told:
+        walk.diagnostics.share(told, state.path, state.path, _own_path(facts, state))
+    if found is None:
+        return
+    entry = MeshEntry(state.path, raw=found[0])
+    walk.meshes.add(entry)
+    plain = replace(state, constants={"displayColor": found[1]}, binder="", collections=False, collision=None)
+    walk.drawn.append(Drawn(state.path, GeometryKind.MESH, entry, None, plain, False, _own_path(facts, state)))
+
+
 def _mesh_entry(walk: Walk, facts: Facts, state: State) -> MeshEntry:
     """The mesh of a prim: as read before, by this walk at the first of all instances, or now."""
     inherited_normals = state.constants.get("normals")
@@ -273,12 +321,21 @@ def _mesh_entry(walk: Walk, facts: Facts, state: State) -> MeshEntry:
         return entry
     told = Diagnostics()
     entry = MeshEntry(state.path)
-    found = read_mesh(facts.prim, facts.names, facts.varying, facts.subsets, inherited_normals, time, state.path, told)
-    if found is not None:
+
+    def deform(raw: RawMesh) -> None:
         if skin is not None:
             skin.told.clear()
-            skin.deform(found[0])
+            skin.deform(raw)
             told.extend([replace(item, path=state.path) for item in skin.told])
+
+    arguments = facts.prim, facts.names, facts.varying, facts.subsets, inherited_normals, time, state.path, told
+    if facts.category is Category.PATCH:
+        found = read_patch(*arguments, deform=deform)
+    else:
+        found = (read_tets if facts.category is Category.TETS else read_mesh)(*arguments)
+        if found is not None:
+            deform(found[0])
+    if found is not None:
         entry.raw, entry.scheme, entry.slots = found[0], found[0].scheme, found[1].slots
         walk.meshes.add(entry)
     if told:
@@ -317,7 +374,7 @@ def _own_path(facts: Facts, state: State) -> str:
 
 
 def _take_shape(walk: Walk, facts: Facts, state: State) -> None:
-    shape = shapes.read_shape(facts.prim, facts.type_name, facts.names, walk.reader.time, state.path, walk.diagnostics)
+    shape = shapes.read_shape(facts.prim, facts.drawn_as or facts.type_name, facts.names, walk.reader.time, state.path, walk.diagnostics)
     if shape is None:
         return
     _move_rigidly(walk, facts, state)
@@ -428,4 +485,6 @@ def _prototype_state(walk: Walk, prim: Usd.Prim, instancer: Facts, state: State,
         state.any_specifier or prim.IsAbstract() or not prim.IsDefined(),
         owner,
         parent.skel_root,
+        parent.draw_mode,
+        lod_override=parent.lod_override,
     )

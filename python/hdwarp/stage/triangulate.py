@@ -6,6 +6,8 @@ import numpy as np
 
 from hdwarp.stage.earclip import clip_ears
 
+_TWICE = 1e-6  # part of a face's area that a fan may cover twice
+
 
 def triangulate(points, counts, indices, holes=None, flip=False, *, drawn=None) -> tuple[np.ndarray, np.ndarray]:
     """``(corners (T, 3) int32, face (T,) int32)``: face corners (positions in ``indices``) of each triangle, and its authored face.
@@ -132,5 +134,10 @@ def _project(points, indices, counts, starts, normal) -> tuple[np.ndarray, np.nd
     turn = np.add.reduceat(np.arctan2(cross, dot), begins)  # one full turn; a star that winds twice is not convex
     least = np.minimum.reduceat(np.where(cross >= -tolerance * 1e-3, 1.0, -1.0), begins)
     back = np.minimum.reduceat(np.where((np.abs(cross) <= tolerance) & (dot < 0.0), -1.0, 1.0), begins)  # spikes fold back on themselves
-    convex = flat | ((least > 0.0) & (back > 0.0) & (np.abs(turn - 2.0 * np.pi) < 1.0))
+    following = local[np.append(np.arange(1, len(local)), 0)]  # of the last corner of a face anything: the face begins at the origin
+    fan = local[:, 0] * following[:, 1] - local[:, 1] * following[:, 0]
+    fan[ends] = 0.0
+    area = np.add.reduceat(fan, begins)
+    once = np.add.reduceat(np.abs(fan), begins) <= (1.0 + _TWICE) * area  # many small turns the wrong way add up
+    convex = flat | ((least > 0.0) & (back > 0.0) & (np.abs(turn - 2.0 * np.pi) < 1.0) & once)
     return local, convex

@@ -1,0 +1,180 @@
+"""stage.draw_modes: models that are drawn as their bounds, their origin or cards -> RawMesh of what stands in for them."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+from pxr import Tf, Usd, UsdGeom
+
+from hdwarp.errors import Diagnostics
+from hdwarp.stage.meshes import RawMesh
+from hdwarp.stage.open import plain_text
+from hdwarp.stage.transforms import LARGEST
+
+MODES = ("origin", "bounds", "cards", "default", "inherited")
+DRAWN = MODES[:3]
+_THIN = 0.01  # thickness of an edge, by the diagonal of the box or the length of an axis
+_GAP = 1e-6  # between the two cards of a cross that stand back to back, by the largest coordinate
+_PURPOSES = ("default", "proxy", "render")  # whose geometry is in the box, as the schema says
+_AXES = "XYZ"
+
+# Quads of a box whose corners are numbered with x in bit 0, y in bit 1, z in bit 2; the front is outside.
+_BOX = np.array(((0, 4, 6, 2), (1, 3, 7, 5), (0, 1, 5, 4), (2, 6, 7, 3), (0, 2, 3, 1), (4, 5, 7, 6)), np.int32)
+_CORNERS = np.array([[k & 1, k >> 1 & 1, k >> 2 & 1] for k in range(8)], float)
+
+
+def applies(prim: Usd.Prim) -> bool:
+    """Whether a draw mode that is not default replaces a prim and all below it: models that say model:applyDrawMode, and components that
+    do not say no."""
+    if not prim.IsModel() or prim.IsPseudoRoot():
+        return False
+    attribute = prim.GetAttribute("model:applyDrawMode")
+    applied = attribute.Get() if attribute and attribute.HasAuthoredValue() else None
+    return prim.IsComponent() if applied is None else applied is True
+
+
+class Boxes:
+    """Boxes of models, computed by USD: extentsHint where it is authored."""
+
+    def __init__(self, time: Usd.TimeCode) -> None:
+        self._time, self._caches = time, {}
+
+    def of(self, prim: Usd.Prim) -> np.ndarray | None:
+        """(2, 3) float64 lowest and highest corner in the space of ``prim``; None: it holds nothing. As in Hydra the box is that of the
+        earliest time, unless the prim's own extent or extentsHint moves."""
+        moves = any(prim.GetAttribute(name).ValueMightBeTimeVarying() for name in ("extent", "extentsHint") if prim.HasAttribute(name))
+        time = self._time if moves else Usd.TimeCode.EarliestTime()
+        if time not in self._caches:
+            self._caches[time] = UsdGeom.BBoxCache(time, list(_PURPOSES), True)
+        box = self._caches[time].ComputeUntransformedBound(prim).ComputeAlignedRange()
+        return None if box.IsEmpty() else np.array((box.GetMin(), box.GetMax()))
+
+
+def read_stand_in(prim: Usd.Prim, mode: str, boxes: Boxes, path: str, diagnostics: Diagnostics) -> tuple[RawMesh, np.ndarray] | None:
+    """(mesh, (3,) linear colour) drawn for a model in ``mode``, one of `DRAWN`; None, with a diagnostic, where it has no box. Its faces are
+    numbered by edge of the box, by axis, or by card."""
+    raw = _origin() if mode == "origin" else None
+    if raw is None:
+        try:
+            box = boxes.of(prim)
+        except Tf.ErrorException as error:
+            diagnostics.error(path, "draw-mode", f"USD computes no box of the model ({plain_text(error)}); nothing is drawn for it")
+            return None
+        if box is None or not (np.abs(box) <= LARGEST).all():
+            said = "holds nothing with an extent" if box is None else "has an extent that is not finite"
+            message = f"model:drawMode is {mode}, and the model {said}; nothing is drawn for it. Author extentsHint"
+            diagnostics.warning(path, "draw-mode", message)
+            return None
+        raw = _bounds(box) if mode == "bounds" else _cards(prim, box, path, diagnostics)
+        if raw is None:
+            return None
+    value = prim.GetAttribute("model:drawModeColor").Get() if prim.HasAttribute("model:drawModeColor") else None
+    color = np.asarray((0.18, 0.18, 0.18) if value is None else value, np.float32)
+    if color.shape != (3,) or not np.isfinite(color).all():
+        diagnostics.warning(path, "draw-mode", f"model:drawModeColor is {value}, no colour; drawn in 0.18 grey")
+        color = np.full(3, 0.18, np.float32)
+    return raw, color
+
+
+def _solids(lows: np.ndarray, highs: np.ndarray) -> RawMesh:
+    """Boxes from ``lows`` to ``highs`` (n, 3), an element each."""
+    points = (lows[:, None] + _CORNERS * (highs - lows)[:, None]).reshape(-1, 3)
+    quads = (_BOX[None] + 8 * np.arange(len(lows), dtype=np.int32)[:, None, None]).reshape(-1, 4)
+    raw = _quads(points, quads)
+    raw.element, raw.element_count = np.repeat(np.arange(len(lows), dtype=np.int32), len(_BOX)), len(lows)
+    return raw
+
+
+def _quads(points: np.ndarray, quads: np.ndarray) -> RawMesh:
+    counts = np.full(len(quads), 4, np.int32)
+    return RawMesh(points.astype(np.float32), counts, quads.astype(np.int32).reshape(-1), None, False, "none", None, {}, None, [])
+
+
+def _origin() -> RawMesh:
+    """Three bars from the origin, 1 unit long each along its axis."""
+    half = 0.5 * _THIN
+    lows, highs = np.full((3, 3), -half), np.full((3, 3), half)
+    highs[range(3), range(3)] = 1.0
+    return _solids(lows, highs)
+
+
+def _bounds(box: np.ndarray) -> RawMesh:
+    """Twelve bars along the edges of the box, about them: first those along x, then y, then z."""
+    size = float(np.linalg.norm(box[1] - box[0])) or 1.0
+    half = 0.5 * _THIN * size
+    lows, highs = [], []
+    for axis in range(3):
+        for sides in itertools.product((0, 1), repeat=2):
+            ends = box.copy()
+            others = [k for k in range(3) if k != axis]
+            ends[:, others] = box[list(sides), others]
+            lows.append(ends[0] - half)
+            highs.append(ends[1] + half)
+    return _solids(np.array(lows), np.array(highs))
+
+
+def _cards(prim: Usd.Prim, box: np.ndarray, path: str, diagnostics: Diagnostics) -> RawMesh | None:
+    """Quads that face along + and - of each axis: in the middle of the box (cross) or on its sides (box)."""
+    geometry = _token(prim, "model:cardGeometry") or "cross"
+    textured = {side for side in (f"{axis}{sign}" for axis in _AXES for sign in ("Pos", "Neg")) if _texture(prim, side)}
+    if geometry not in ("cross", "box", "fromTexture"):
+        message = f"model:cardGeometry is {geometry!r}; read as cross. Author cross, box or fromTexture"
+        diagnostics.warning(path, "draw-mode", message)
+    elif geometry == "fromTexture":
+        if not textured:
+            diagnostics.warning(
+                path, "draw-mode", "model:cardGeometry is fromTexture, and no model:cardTexture* is authored: no card is drawn"
+            )
+            return None
+        message = "model:cardGeometry fromTexture is not supported yet: the cards with textures are drawn as a cross of the model's box"
+        diagnostics.warning(path, "draw-mode", message)
+    if textured:
+        diagnostics.note(path, "draw-mode-texture", "textures of cards are not supported yet; they are drawn in model:drawModeColor")
+    drawn = [f"{axis}{sign}" for axis in _AXES for sign in ("Pos", "Neg")]
+    if geometry == "fromTexture":
+        drawn = [side for side in drawn if side in textured]
+    elif textured:
+        drawn = [side for side in drawn if f"{side[0]}Pos" in textured or f"{side[0]}Neg" in textured]
+    if _card_visibility(prim) == "simple":
+        up = str(UsdGeom.GetStageUpAxis(prim.GetStage()))
+        drawn = [side for side in drawn if side[0] != up]
+    size, points = box[1] - box[0], []
+    for side in drawn:
+        axis, up = _AXES.index(side[0]), side.endswith("Pos")
+        a, b = (axis + 1) % 3, (axis + 2) % 3  # counter-clockwise seen from +axis
+        if not (size[a] > 0.0 and size[b] > 0.0):
+            continue
+        if geometry == "box":
+            at = box[int(up), axis]
+        else:
+            at = 0.5 * (box[0, axis] + box[1, axis]) + (1 if up else -1) * _GAP * float(np.abs(box).max())
+        corners = np.empty((4, 3))
+        corners[:, axis] = at
+        corners[:, a], corners[:, b] = box[(0, 1, 1, 0), a], box[(0, 0, 1, 1), b]
+        points.append(corners if up else corners[::-1])
+    if not points:
+        diagnostics.warning(path, "draw-mode", "no card of the model has an area or is visible; nothing is drawn for it")
+        return None
+    return _quads(np.concatenate(points), np.arange(4 * len(points)).reshape(-1, 4))
+
+
+def _token(prim: Usd.Prim, name: str) -> str | None:
+    value = prim.GetAttribute(name).Get() if prim.HasAttribute(name) else None
+    return value if isinstance(value, str) else None
+
+
+def _texture(prim: Usd.Prim, side: str) -> bool:
+    attribute = prim.GetAttribute(f"model:cardTexture{side}")
+    value = attribute.Get(Usd.TimeCode.EarliestTime()) if attribute else None
+    return bool(getattr(value, "path", ""))
+
+
+def _card_visibility(prim: Usd.Prim) -> str:
+    """The nearest opinion, the prim's own or from above; full where there is none."""
+    while prim and not prim.IsPseudoRoot():
+        value = _token(prim, "model:cardVisibility")
+        if value in ("full", "simple"):
+            return value
+        prim = prim.GetParent()
+    return "full"
