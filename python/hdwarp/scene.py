@@ -409,7 +409,8 @@ class Scene:
         """Move the points of the mesh at ``path``; None: back to where the stage has them. All pictures from now on show it.
 
         ``array``: wp.array[vec3f] (P,), or (P, 3) float32 of Warp, NumPy or any library with an array interface or DLPack, on the scene's
-        device (NumPy's may be on the host); object space, authored units, points in authored order. It is copied. After the first
+        device (NumPy's may be on the host); object space, authored units, points in authored order (of a NurbsPatch: of its triangles).
+        It is copied. After the first
         call for a mesh this is device work only: nothing is allocated, nobody waits, addresses stay (a `sync` that changed
         something may have the next call look up rows anew). The first call is like a `sync`: what an `update` had posed is back on the
         stage's poses until the next.

@@ -56,7 +56,12 @@ class RichStage(LiveStage):
         self.maybe_timed(self.animation().GetBlendShapeWeightsAttr(), [float(self.rng.uniform(-1, 2))])
 
     def do_shape(self) -> None:
-        shape = UsdSkel.BlendShape(self.pick(UsdSkel.BlendShape))
+        prim = self.stage.GetPrimAtPath("/World/rig/sheet/up")
+        if prim and self.chance(0.4):
+            prim.SetActive(not prim.IsActive())
+        shape = UsdSkel.BlendShape(prim)
+        if not shape or not prim.IsActive():
+            return
         shape.GetOffsetsAttr().Set([Gf.Vec3f(self.vector(1.0))])
         shape.GetPointIndicesAttr().Set([int(self.rng.integers(8))])
 

@@ -40,7 +40,10 @@ class RenderDelegate:
     ``device``: of all that it makes. ``tables``: the `SceneTables`. ``render_param``: shared with its passes.
     """
 
-    supported_rprim_types = ("mesh", "sphere", "cube", "cylinder", "cylinder_1", "cone", "capsule", "capsule_1", "plane")
+    supported_rprim_types = (
+        *("mesh", "sphere", "cube", "cylinder", "cylinder_1", "cone", "capsule", "capsule_1", "plane"),
+        *("tetMesh", "nurbsPatch"),
+    )
     supported_sprim_types = ("camera", "material")
     supported_bprim_types = ("renderBuffer", "renderSettings")
 
