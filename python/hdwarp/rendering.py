@@ -124,10 +124,11 @@ def _render_open(
             raise ArgumentError(f"{name}={value!r} goes with a stage: an open scene has its own (Scene({name}=), or Scene.sync for times)")
     diagnostics = Diagnostics()
     copy = camera if camera in scene.cameras.label else None  # of a camera, in another world: not on the stage
+    record = None if copy is None else scene.cameras.record_of(scene.cameras.label.index(copy))
     try:
         shot = plan_shot(
             scene.stage,
-            camera if copy is None else scene.cameras.record_of(scene.cameras.label.index(copy)).path,
+            camera if record is None else record.source or record.path,
             resolution=resolution,
             aovs=aovs,
             purposes=scene.purposes,

@@ -334,7 +334,7 @@ class Scene:
             if changes.complete and DEFAULT_CAMERA in self.index.camera_rows:
                 changes.cameras[DEFAULT_CAMERA] = self.index.cameras[self.index.camera_rows[DEFAULT_CAMERA]]
             if pending.root_poses is not None:
-                self.index.worlds.poses = pending.root_poses
+                self.index.worlds.move_roots(pending.root_poses)
             found = self.index.apply(changes)
             counts = SyncCounts(prims_read=pending.prims_read, **asdict(found), **asdict(self.delegate.commit_resources(self.index)))
             self._told = pending.told

@@ -11,6 +11,7 @@ from pxr import Gf, Usd, UsdGeom
 from tests.live.live_edits import LiveStage
 from tests.live.live_more import RichStage
 from tests.live.test_live_stage import said
+from tests.sensors.world_stages import add_environment, add_ground, empty_stage, pictures
 
 import hdwarp
 import hdwarp.scene
@@ -111,7 +112,7 @@ def test_an_edit_of_the_prototype_is_an_edit_of_all_copies(device):
 
 
 def test_a_root_that_moves_takes_its_worlds_along_or_leaves_them(device):
-    """Authored worlds stand where their roots are; copies that were placed stay there, whatever the prototype's root does."""
+    """Authored worlds stand where their roots are; copies stay where they were placed, and go with the prototype's root otherwise."""
     stage = Usd.Stage.CreateInMemory()
     for i in range(2):
         UsdGeom.Xform.Define(stage, f"/env_{i}").AddTranslateOp().Set(Gf.Vec3d(4 * i, 0, 0))
@@ -125,3 +126,40 @@ def test_a_root_that_moves_takes_its_worlds_along_or_leaves_them(device):
         UsdGeom.XformCommonAPI(stage.GetPrimAtPath("/env_1")).SetTranslate(Gf.Vec3d(2, 1, 0))
         scene.sync()
         assert np.array_equal(scene.worlds.origin, before)
+
+
+PLACED = {
+    "nowhere": ({}, [(1, 2, 0.5), (1, 2, 0.5)]),
+    "on a grid": ({"spacing": 4.0}, [(0, -2, 0.5), (0, 2, 0.5)]),
+    "at positions": ({"xforms": [[5, 0, 0], [9, 0, 1]]}, [(5, 0, 0), (9, 0, 1)]),
+    "at poses": ({"xforms": [[5, 0, 0, 0, 0, 0, 1], [9, 0, 1, 0, 0, 1, 0]]}, [(5, 0, 0), (9, 0, 1)]),
+}
+
+
+@pytest.mark.parametrize("name", PLACED)
+@pytest.mark.parametrize("how", ["edited", "turned", "animated", "the parent"])
+def test_copies_of_a_root_that_moves_are_those_of_a_fresh_scene(name, how, device):
+    """Origins by hand; origins, poses at rest and pictures as a scene opened afterwards has them."""
+    options, origins = PLACED[name]
+    stage = empty_stage()
+    add_ground(stage)
+    add_environment(stage, "/World/envs/env_0")
+    root = UsdGeom.XformCommonAPI(stage.GetPrimAtPath("/World/envs/env_0"))
+    root.SetTranslate(Gf.Vec3d(0, 0, 0))
+    if how == "animated":
+        root.SetTranslate(Gf.Vec3d(0, 0, 0), 0.0)
+        root.SetTranslate(Gf.Vec3d(1, 2, 0.5), 10.0)
+    with hdwarp.Scene(stage, device=device, time=0, worlds=[hdwarp.replicate("/World/envs/env_0", 2, **options)]) as scene:
+        if how == "the parent":
+            UsdGeom.Xform(stage.DefinePrim("/World/envs", "Xform")).AddTranslateOp().Set(Gf.Vec3d(1, 2, 0.5))
+        elif how != "animated":
+            root.SetTranslate(Gf.Vec3d(1, 2, 0.5))
+            root.SetRotate(Gf.Vec3f(20, -30, 130 if how == "turned" else 0))
+        scene.sync(10)
+        np.testing.assert_allclose(scene.worlds.origin, origins, atol=1e-12)
+        with hdwarp.Scene(stage, device=device, time=10, worlds=[hdwarp.replicate("/World/envs/env_0", 2, **options)]) as fresh:
+            assert np.array_equal(scene.worlds.origin, fresh.worlds.origin)
+            assert np.array_equal(scene.bodies.pose, fresh.bodies.pose)
+            seen = [pictures(each, size=(24, 18))[1] for each in (scene, fresh)]
+            for plane in seen[0]:
+                np.testing.assert_array_equal(seen[0][plane], seen[1][plane])

@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 import warp as wp
-from pxr import Gf, Usd, UsdGeom, UsdLux, UsdPhysics
+from pxr import Gf, Usd, UsdGeom, UsdLux, UsdPhysics, UsdRender
 from tests.sensors.world_stages import (
     add_environment,
     add_ground,
@@ -290,3 +290,67 @@ def test_binding_thousands_of_worlds_is_quick(device):
             hdwarp.SensorCamera(scene, cameras=["*/cam", "/env*"], resolution=(4, 4))
             times[count] = time.process_time() - start
     assert times[4000] < 24 * times[500] + 0.05  # eight times as many; the square would be 64
+
+
+def test_a_mount_is_the_same_whatever_worlds_there_are(stage, device):
+    """Cameras and sites that a body carries, in turned copies: bit by bit, alone, among others, in another order."""
+    rng = np.random.default_rng(3)
+    turns = rng.normal(size=(6, 4))
+    places = np.concatenate([rng.uniform(-9, 9, (6, 3)), turns / np.linalg.norm(turns, axis=1, keepdims=True)], axis=1)
+
+    def mounts(xforms: np.ndarray) -> np.ndarray:
+        with hdwarp.Scene(stage, device=device, worlds=[hdwarp.replicate(ENV, len(xforms), xforms=xforms)]) as scene:
+            rows = [row for row, label in enumerate(scene.cameras.label) if label.endswith("/wrist")]
+            carried = scene.sites.transform[scene.sites.body >= 0]
+            return np.concatenate([scene.cameras.transform.numpy()[rows], carried.astype(np.float64)])
+
+    together = mounts(places).reshape(-1, 6, 7)
+    assert np.array_equal(together[:, ::-1], mounts(places[::-1]).reshape(-1, 6, 7))
+    for world in range(6):
+        assert np.array_equal(together[:, world : world + 1], mounts(places[world : world + 1]).reshape(-1, 1, 7))
+
+
+MEANT = {
+    "a regular expression": (r"/World/envs/env_\d+/.*wrist", r"it reads like a regular expression, which is given as re.compile"),
+    "a compiled pattern": (re.compile(r"\*/wrist"), "give the pattern .* as it is, not compiled"),
+    "the end of an expression": (re.compile("wrist$"), "has to match whole paths: begin it with '.\\*'"),
+    "the end of a path": ("hand/wrist", "has to match whole paths: '\\*/hand/wrist' does"),
+    "a label": ("/World/envs/env_{}/wrist", "'{}' is no wildcard, '\\*' is"),
+}
+
+
+@pytest.mark.parametrize("name", MEANT)
+def test_patterns_of_the_other_kind_are_told(name, stage, device):
+    given, said = MEANT[name]
+    with replicated(stage, device, count=2) as scene, pytest.raises(ArgumentError, match=said):
+        hdwarp.SensorCamera(scene, cameras=given, resolution=(4, 4))
+
+
+def test_an_expression_for_authored_worlds_is_told(stage, device):
+    with pytest.raises(ArgumentError, match="it reads like a regular expression, patterns are those of fnmatch"):
+        hdwarp.Scene(stage, device=device, worlds=[hdwarp.authored_worlds("/World/envs/env_.+")])
+
+
+def test_rows_are_numbers_in_any_array(stage, device):
+    with replicated(stage, device, count=2) as scene:
+        assert hdwarp.SensorCamera(scene, cameras=np.array([1, 2]), resolution=(4, 4)).view_count == 2
+
+
+def test_a_sensor_of_a_stage(stage):
+    with pytest.raises(ArgumentError, match="of an open scene, not of a Stage"):
+        hdwarp.SensorCamera(stage, cameras="*")
+
+
+def test_a_camera_that_only_one_world_is_authored_with_has_its_product_in_all(device):
+    stage = empty_stage()
+    add_environment(stage, "/World/envs/env_0")
+    add_environment(stage, "/World/envs/env_1", cameras=False)
+    product = UsdRender.Product.Define(stage, "/Render/Product")
+    with hdwarp.Scene(stage, device=device, worlds=[hdwarp.authored_worlds("/World/envs/env_*")]) as scene:
+        source, copy = (next(label for label in scene.cameras.label if label.startswith(f"/World/envs/env_{i}/")) for i in range(2))
+    product.CreateCameraRel().SetTargets([source])
+    product.CreateResolutionAttr(Gf.Vec2i(20, 10))
+    with hdwarp.Scene(stage, device=device, worlds=[hdwarp.authored_worlds("/World/envs/env_*")]) as scene:
+        sensor = hdwarp.SensorCamera(scene, cameras=copy)
+        assert (sensor.width, sensor.height) == (20, 10)
+        assert hdwarp.render(scene, copy, aovs=["primId"])["primId"].shape == (10, 20)

@@ -25,6 +25,11 @@ class Worlds:
         self.poses: np.ndarray = np.tile(np.eye(4), (len(self.groups), 1, 1))
         """(groups, 4, 4) float64 rigid [m]: where the stage has the root of each."""
 
+    def move_roots(self, poses: np.ndarray) -> None:
+        """Follow the stage: ``poses`` as `poses`. Copies go with the root of their prototype as far as they were not placed."""
+        self.poses = poses
+        self.groups = [group.following(pose) for group, pose in zip(self.groups, poses, strict=True)]
+
     @property
     def of_rest(self) -> int:
         """World of what is in no group."""

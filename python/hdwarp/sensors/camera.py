@@ -14,7 +14,7 @@ from hdwarp.delegate.render_pass import check_inputs, check_plane_of_rays, check
 from hdwarp.delegate.render_settings import RenderSettings
 from hdwarp.errors import ArgumentError, Error, NotSupported
 from hdwarp.scene import Scene
-from hdwarp.sensors.checks import check_clear, check_state, check_worlds, clip_array
+from hdwarp.sensors.checks import check_clear, check_scene, check_state, check_worlds, clip_array
 from hdwarp.sensors.conversions import convert, plane_of, render_bindings
 from hdwarp.sensors.data_types import DATA_TYPES
 from hdwarp.sensors.exclusion import Exclusion
@@ -92,7 +92,7 @@ class SensorCamera:
                 raise NotSupported(f"SensorCamera({name}={value!r}) is not supported yet")
         if cameras is not None and sites is not None:
             raise ArgumentError("a sensor looks from cameras= or from sites=, not from both: make a sensor of each")
-        scene.check_open()
+        check_scene(scene)
         self._worlds = check_worlds(worlds, scene.worlds.count)
         if clip not in (None, "planar", "radial"):
             raise ArgumentError(f"clip={clip!r}: expected 'planar' or 'radial'")

@@ -12,6 +12,13 @@ from hdwarp.scene import Scene
 from hdwarp.state import State
 
 
+def check_scene(scene: object) -> None:
+    """Raise ArgumentError for what is no Scene, Error for a closed one."""
+    if not isinstance(scene, Scene):
+        raise ArgumentError(f"a sensor is of an open scene, not of a {type(scene).__name__}: hdwarp.SensorCamera(hdwarp.Scene(stage), ...)")
+    scene.check_open()
+
+
 def check_state(name: str, state: object, scene: Scene) -> None:
     """Raise ArgumentError for what is no State, or one without poses, or of another scene, or from before bodies came or went."""
     if not isinstance(state, State) or state.body_q is None:

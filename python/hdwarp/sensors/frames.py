@@ -47,7 +47,8 @@ class CameraFrames:
 
     def image(self, row: int, resolution: tuple[int, int] | None) -> ImageSpec:
         """Pixels of the images: conform policy and pixel aspect of the product that targets the camera; its size unless one is given."""
-        scene, camera = self._scene, self.table.record_of(row).path
+        scene, record = self._scene, self.table.record_of(row)
+        camera = record.source or record.path
         product = product_for_camera(scene.stage, camera, diagnostics=scene.diagnostics, found=find_render_prims(scene.stage))
         if product is None:
             product = made_up_product(camera)

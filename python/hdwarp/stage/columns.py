@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 
 import numpy as np
@@ -128,6 +128,7 @@ class Camera:
     world_from_camera: np.ndarray  # (4, 4) float64 rigid: rotation and position [m]; scale, shear and mirror are in `axes`
     axes: np.ndarray  # (3, 3) float64: what the full matrix applies to camera-space directions before the rotation; identity normally
     body: str = ""  # path of the body that carries it
+    source: str = ""  # path of the prim that it was read from, where that is another: the same camera in another world
     projection: str = "perspective"  # or "orthographic"
     focal_length: float = 0.0
     aperture: tuple[float, float] = (0.0, 0.0)  # horizontal, vertical
@@ -161,10 +162,22 @@ class WorldGroup:
     # stage has it
     label: str  # path of a copy's root with "{}" for the number of its world; of an authored world its own path
     spec: int = 0  # which of the specs given made it: authored worlds of one spec belong together
+    stays: tuple[bool, bool, bool, bool] = (True, True, True, True)  # which of a copy's x, y, z and orientation are given; in the others
+    # copies are where the root of the prototype is
 
     @property
     def count(self) -> int:
         return 1 if self.placements is None else len(self.placements)
+
+    def following(self, pose: np.ndarray) -> WorldGroup:
+        """The group where the root of the prototype is at ``pose`` (4, 4): what was not given of the copies' placements goes with it."""
+        if self.placements is None or all(self.stays):
+            return self
+        placements = np.tile(pose, (self.count, 1, 1))
+        placements[:, :3, 3] = np.where(self.stays[:3], self.placements[:, :3, 3], pose[:3, 3])
+        if self.stays[3]:
+            placements[:, :3, :3] = self.placements[:, :3, :3]
+        return replace(self, placements=placements)
 
     def root_label(self, world: int) -> str:
         """Path that the root prim goes by in a world of this group: in the first its own."""

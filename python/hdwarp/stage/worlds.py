@@ -28,6 +28,7 @@ _SEEN_APIS = {
     *("PhysicsRigidBodyAPI", "LightAPI", "MeshLightAPI", "VolumeLightAPI"),
     *("HdWarpSiteAPI", "NewtonSiteAPI", "MjcSiteAPI"),
 }
+_REGULAR = re.compile(r"\.[*+]|\][*+]|\\[dw]|[()|$^]")  # no prim's name has any of these
 _GONE = Gf.Matrix4d(1.0)
 _MOST_NAMES = 8  # in a message
 
@@ -50,7 +51,8 @@ def resolve_worlds(specs: object, stage: Usd.Stage, time: Usd.TimeCode) -> list[
     for number, spec in enumerate(specs):
         if isinstance(spec, Replicate):
             _check_prototype(stage, spec.path)
-            groups.append(WorldGroup(spec.path, first, _placements(spec, stage, time), spec.label, number))
+            placements, stays = _placements(spec, stage, time)
+            groups.append(WorldGroup(spec.path, first, placements, spec.label, number, stays))
             first += spec.count
         elif isinstance(spec, AuthoredWorlds):
             for path in _authored_roots(stage, spec):
@@ -183,7 +185,9 @@ def _in_world(
         from_carrier, to_carrier = bodies[camera.body].world_from_body, bodies[body].world_from_body
     # A body above the worlds carries all of them: the camera stays with it, and stands in its world as it does in the first.
     path = new + camera.path[len(old) :]
-    return replace(camera, path=path, body=body, world_from_camera=_moved(camera.world_from_camera, from_carrier, to_carrier))
+    return replace(
+        camera, path=path, source=camera.path, body=body, world_from_camera=_moved(camera.world_from_camera, from_carrier, to_carrier)
+    )
 
 
 def _moved(pose: np.ndarray, source: np.ndarray, target: np.ndarray) -> np.ndarray:
@@ -232,20 +236,24 @@ def _has_something(prim: Usd.Prim) -> bool:
     return False
 
 
-def _placements(spec: Replicate, stage: Usd.Stage, time: Usd.TimeCode) -> np.ndarray:
-    """(count, 4, 4) where the copies' roots stand [m]."""
+def _placements(spec: Replicate, stage: Usd.Stage, time: Usd.TimeCode) -> tuple[np.ndarray, tuple[bool, bool, bool, bool]]:
+    """(count, 4, 4) where the copies' roots stand [m], and what of that stays where the prototype's root moves (`WorldGroup.stays`)."""
     world = columns_from_gf([UsdGeom.XformCache(time).GetLocalToWorldTransform(stage.GetPrimAtPath(spec.path))])
     if not usable(world)[1][0]:
         raise ArgumentError(f"replicate: the transform of <{spec.path}> is singular or not finite (a scale of 0?); mend its xformOps")
     placements = np.tile(_rigid_metres(world, metres_per_unit(stage)), (spec.count, 1, 1))
+    stays = (False, False, False, False)
     if spec.spacing is not None:
         horizontal = [0, 1] if UsdGeom.GetStageUpAxis(stage) == UsdGeom.Tokens.z else [0, 2]
         placements[:, horizontal, 3] = grid(spec.count, spec.spacing)
+        stays = (True, 1 in horizontal, 2 in horizontal, False)
     elif spec.xforms is not None and spec.xforms.ndim == 2:
         placements[:, :3, 3] = spec.xforms
+        stays = (True, True, True, False)
     elif spec.xforms is not None:
         placements[:] = spec.xforms
-    return placements
+        stays = (True, True, True, True)
+    return placements, stays
 
 
 def grid(count: int, spacing: tuple[float, float]) -> np.ndarray:
@@ -264,7 +272,8 @@ def _authored_roots(stage: Usd.Stage, spec: AuthoredWorlds) -> list[str]:
     for pattern in spec.patterns:
         found = _matches(stage, pattern)
         if not found:
-            raise ArgumentError(f"authored_worlds: {pattern!r} matches no prim; {_there_is(stage, pattern)}")
+            reads = ": it reads like a regular expression, patterns are those of fnmatch" if _REGULAR.search(pattern) else ""
+            raise ArgumentError(f"authored_worlds: {pattern!r} matches no prim{reads}; {_there_is(stage, pattern)}")
         paths += found
     return sorted(paths, key=natural_key)
 

@@ -28,7 +28,7 @@ class BodyTable:
         # By bodyId: what is in the render index, each standing for its copies.
         self.world_of = np.zeros(0, np.int32)  # of the first copy
         self.slot = np.zeros(0, np.int32)  # number among the bodies of its world
-        self.from_world = np.zeros((0, 4, 4))  # float64, in the frame of the first copy's world
+        self.from_world = np.zeros((0, 4, 4))  # float64: body from the frame of the prototype's world, which no copy's turn is in
         self.version = 0  # counts changes of which bodies there are
         self.body_id = np.zeros(0, np.int32)  # by row
         self._index: RenderIndex | None = None
@@ -118,11 +118,10 @@ class BodyTable:
             return
         pose = np.stack([index.bodies[path].world_from_body for path in index.body_paths])
         pose[:, :3, 3] -= worlds.pivot[self.world_of + 1]
-        first = worlds.turned(pose, self.world_of)
-        self.from_world = np.linalg.inv(first)
+        self.from_world = np.linalg.inv(pose)
         if worlds.is_turned:
             placed = worlds.turned(pose[self.body_id], self.world)
             self.pose = np.concatenate([placed[:, :3, 3], quaternions_from_matrices(placed[:, :3, :3])], axis=1).astype(np.float32)
         else:
-            pose = np.concatenate([first[:, :3, 3], quaternions_from_matrices(first[:, :3, :3])], axis=1).astype(np.float32)
+            pose = np.concatenate([pose[:, :3, 3], quaternions_from_matrices(pose[:, :3, :3])], axis=1).astype(np.float32)
             self.pose = pose[self.body_id]

@@ -348,7 +348,7 @@ def mounts(
         row = -1 if bodies is None else bodies.row(camera.body, int(first[i]))
         if row >= 0:
             in_body[i] = True
-            of_first[i] = bodies.from_world[bodies.body_id[row]] @ of_first[i]
+            of_first[i] = bodies.from_world[bodies.body_id[row]] @ poses[i]  # the same bits whatever world is the first
     out = of_first[record]
     if worlds.is_turned:
         turned = np.flatnonzero(~in_body[record] & (world != first[record]))

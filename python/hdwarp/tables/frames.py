@@ -39,8 +39,7 @@ class FrameTable:
         poses[:, :3, 3] -= worlds.pivot[first + 1]
         placed = worlds.turned(poses[of], world)
         carried = np.flatnonzero(self.body >= 0)
-        of_first = worlds.turned(poses, first)[of[carried]]
-        placed[carried] = bodies.from_world[bodies.body_id[self.body[carried]]] @ of_first
+        placed[carried] = bodies.from_world[bodies.body_id[self.body[carried]]] @ poses[of[carried]]
         self.transform = np.concatenate([placed[:, :3, 3], quaternions_from_matrices(placed[:, :3, :3])], axis=1)
 
     def __len__(self) -> int:

@@ -470,7 +470,7 @@ class InstanceTable:
         if len(rows) == 0:
             self.posed = None
             return
-        linear, translation = place(host, meshes, worlds, rows)
+        linear, translation = place(host, meshes, worlds, rows, world=np.full(len(rows), -1))  # as in the prototype: not turned
         body = host["body"][rows]
         from_world = bodies.from_world[body]
         offset = np.einsum("nij,nj->ni", from_world[:, :3, :3], translation) + from_world[:, :3, 3]

@@ -20,6 +20,8 @@ def select_labels(labels: Sequence[str], selection: str | re.Pattern | int | Seq
         return list(range(len(labels)))
     if isinstance(selection, (str, re.Pattern, int, np.integer)):
         selection = [selection]
+    if isinstance(selection, np.ndarray) and selection.ndim == 1 and selection.dtype.kind in "iu":
+        selection = selection.tolist()
     if not isinstance(selection, Sequence) or not all(
         isinstance(item, (str, re.Pattern, int, np.integer)) and not isinstance(item, bool) for item in selection
     ):
@@ -36,9 +38,31 @@ def select_labels(labels: Sequence[str], selection: str | re.Pattern | int | Seq
         else:
             found = [int(item)] if 0 <= item < len(labels) else []
         if not found:
-            raise ArgumentError(f"no {kind} matches {item!r}; there are: {known}")
+            raise ArgumentError(f"no {kind} matches {item!r}{_hint(labels, item)}; there are: {known}")
         rows.update(found)
     return sorted(rows)
+
+
+def _hint(labels: Sequence[str], item: str | re.Pattern | int) -> str:
+    """What somebody may have meant whose ``item`` matches nothing, "" where that is anybody's guess."""
+    if isinstance(item, re.Pattern):
+        if isinstance(item.pattern, str) and any(item.search(label) for label in labels):
+            return ", which has to match whole paths: begin it with '.*'"
+        if isinstance(item.pattern, str) and fnmatch.filter(labels, item.pattern.replace("\\", "")):
+            return f": give the pattern {item.pattern!r} as it is, not compiled"
+        return ""
+    if not isinstance(item, str):
+        return ""
+    if "{}" in item:
+        return ": '{}' is no wildcard, '*' is"
+    if fnmatch.filter(labels, f"*/{item}"):
+        return f", which has to match whole paths: '*/{item}' does"
+    try:
+        if any(re.search(item, label) for label in labels):
+            return f": it reads like a regular expression, which is given as re.compile({item!r})"
+    except re.error:
+        pass
+    return ""
 
 
 def views_of(rows: Sequence[int], world: np.ndarray, worlds: Iterable[int] | None, count: int) -> list[tuple[int, int]]:

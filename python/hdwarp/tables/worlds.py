@@ -47,8 +47,9 @@ class WorldTable:
         self.author_copies(stage, self.names.groups)
 
     def pivot_then(self, frame: int) -> np.ndarray:
-        """`pivot` for what was where in the frame before ``frame``. Copies that were placed stay when their prototype's root moves: what
-        counts is where things were about the root of then; other worlds go with their roots, and are seen from where those are now."""
+        """`pivot` for what was where in the frame before ``frame``. Where copies were placed they stay when their prototype's root moves:
+        what counts is where things were about the root of then; as far as worlds go with their roots, they are seen from where those are
+        now."""
         return self._pivot_then if frame == self._frame else self.pivot
 
     def sync(self, worlds: Worlds, rest: np.ndarray, frame: int = 0) -> np.ndarray:
@@ -80,7 +81,7 @@ class WorldTable:
         self._pivot_then, self._frame = self.pivot.copy(), frame
         for group in worlds.groups:
             if group.placements is not None:
-                self._pivot_then[group.first + 1] = then[group.first + 1]
+                self._pivot_then[group.first + 1] = np.where(group.stays[:3], then[group.first + 1], self.pivot[group.first + 1])
         moved = (before != self.pivot).any(axis=1)
         moved[1:] |= (turn_before != self.turn).any(axis=(1, 2))
         return np.flatnonzero(moved) - 1
