@@ -73,7 +73,20 @@ def carried(pose: wp.transformf, body_from_object: wp.mat33d, body_offset: wp.ve
     p, q = wp.transform_get_translation(pose), wp.transform_get_rotation(pose)
     if not is_pose(pose):
         p = wp.vec3f(wp.NAN, wp.NAN, wp.NAN)  # a body without a pose is nowhere, and so is what it carries
-    turn = wp.quat_to_matrix(wp.normalize(wp.quatd(wp.float64(q[0]), wp.float64(q[1]), wp.float64(q[2]), wp.float64(q[3]))))
+    x, y, z, w = wp.float64(q[0]), wp.float64(q[1]), wp.float64(q[2]), wp.float64(q[3])
+    s = wp.float64(2.0) / (x * x + y * y + z * z + w * w)  # makes up for a quaternion whose length is not quite 1
+    one = wp.float64(1.0)
+    turn = wp.mat33d(
+        one - s * (y * y + z * z),
+        s * (x * y - z * w),
+        s * (x * z + y * w),
+        s * (x * y + z * w),
+        one - s * (x * x + z * z),
+        s * (y * z - x * w),
+        s * (x * z - y * w),
+        s * (y * z + x * w),
+        one - s * (x * x + y * y),
+    )
     shift = turn * body_offset
     placed = Placed()
     placed.linear = turn * body_from_object
