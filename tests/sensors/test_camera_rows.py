@@ -102,6 +102,7 @@ BAD = {
     ),
     "endless aperture": ({"focal_length": 0.05, "vertical_aperture": math.inf}, {"verticalAperture": math.inf}, "aperture"),
     "near beyond far": ({"clipping_range": (2.0, 1.0)}, {"clippingRange": Gf.Vec2f(2, 1)}, "clipping"),
+    "near behind the camera": ({"clipping_range": (-1.0, 2.0)}, {"clippingRange": Gf.Vec2f(-1, 2)}, "clipping"),
     "near is far": ({"clipping_range": (1.0, 1.0)}, {"clippingRange": Gf.Vec2f(1, 1)}, "clipping"),
     "no clip range": ({"clipping_range": (math.nan, 1.0)}, {"clippingRange": Gf.Vec2f(math.nan, 1)}, "clipping"),
 }

@@ -104,11 +104,7 @@ def read_camera(
     if not (math.isfinite(near) and math.isfinite(far) and near < far):
         refuse("camera-clipping-range", f"clippingRange is ({near:g}, {far:g}); author finite numbers, the near one below the far one")
     elif near < 0.0 and not orthographic:
-        if far <= 0.0:
-            refuse("camera-clipping-range", f"clippingRange is ({near:g}, {far:g}), all behind the camera; author a far value above 0")
-        else:
-            diagnostics.warning(path, "camera-clipping-range", f"clippingRange starts at {near:g}, behind the camera; using 0")
-            near = 0.0
+        refuse("camera-clipping-range", f"clippingRange is ({near:g}, {far:g}) and begins behind the camera; author 0 or more")
 
     shutter = (number(camera.GetShutterOpenAttr()), number(camera.GetShutterCloseAttr()))
     if shutter[1] < shutter[0]:
