@@ -21,6 +21,7 @@ from hdwarp.stage.changes import ChangeListener, StageEdits
 from hdwarp.stage.columns import Camera, Gprim, StageChanges, StageColumns, WorldGroup
 from hdwarp.stage.open import open_stage, resolve_time
 from hdwarp.stage.reader import StageReader
+from hdwarp.stage.render_spec import find_render_prims, product_for_camera
 from hdwarp.stage.spec import PURPOSES
 from hdwarp.stage.worlds import resolve_worlds, root_poses, spread_cameras, told_of_worlds
 from hdwarp.state import State
@@ -475,11 +476,18 @@ class Scene:
         self.check_open()
         author_worlds(stage, groups, time=self.time_code)
 
+    def _product_sizes(self, cameras: Sequence[Camera]) -> list[tuple[int, int]]:
+        self.check_open()
+        found = find_render_prims(self.stage)
+        products = [product_for_camera(self.stage, camera.source or camera.path, found=found) for camera in cameras]
+        return [(0, 0) if product is None else tuple(product.resolution) for product in products]
+
     def _make_delegate(self) -> None:
         """``delegate``: all renders of the scene go through it; its ``index`` and device ``tables``, empty so far."""
         self.delegate = RenderDelegate(self.device)
         self.index, self.tables = self.delegate.create_render_index(self._worlds), self.delegate.tables
         self.tables.worlds.author_copies = self._author_copies
+        self.tables.cameras.product_sizes = self._product_sizes
         self._frame_attributes = {"sites": AttributeColumns(self.device), "lights": AttributeColumns(self.device)}
         for columns in (
             *self._frame_attributes.values(),

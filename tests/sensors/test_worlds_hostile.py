@@ -354,3 +354,5 @@ def test_a_camera_that_only_one_world_is_authored_with_has_its_product_in_all(de
         sensor = hdwarp.SensorCamera(scene, cameras=copy)
         assert (sensor.width, sensor.height) == (20, 10)
         assert hdwarp.render(scene, copy, aovs=["primId"])["primId"].shape == (10, 20)
+        sizes = dict(zip(scene.cameras.label, scene.cameras.resolution.numpy().tolist(), strict=True))
+        assert {label for label, size in sizes.items() if size == [20, 10]} == {source, copy} and len(sizes) > 2

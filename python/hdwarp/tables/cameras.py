@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -68,6 +68,7 @@ class CameraTable:
         self._arrays = camera_arrays(device)
         self._written: dict[str, np.ndarray] = {}  # what we wrote last, by column
         self.attributes = AttributeColumns(device)
+        self.product_sizes: Callable[[list[Camera]], list[tuple[int, int]]] | None = None  # of a scene: tables know no USD
 
     def __len__(self) -> int:
         return len(self.record)
@@ -91,9 +92,17 @@ class CameraTable:
                 self._hold_planes(MAX_CLIPPING_PLANES)
                 return arrays[name].array[: rows * self.plane_width].reshape((rows, self.plane_width))
             return arrays[name].array[:rows]
-        if name in ("lens_params", "resolution"):
+        if name == "lens_params":
             raise NotSupported(f"the camera table's column {name!r} is not supported yet")
         raise AttributeError(f"the camera table has no column {name!r}; columns: {', '.join(arrays)}, label, world, world_start")
+
+    @property
+    def resolution(self) -> wp.array:
+        """(rows,) vec2i, made anew at each call: width and height of the first RenderProduct that targets each camera, (0, 0) without one.
+        A hint: sensors look up the product themselves, and what is written here moves nothing."""
+        sizes = [(0, 0)] * len(self.cameras) if self.product_sizes is None else self.product_sizes(self.cameras)
+        rows = np.array(sizes, np.int32).reshape(-1, 2)[self.record]
+        return wp.array(rows, dtype=wp.vec2i, device=self.device)
 
     @property
     def columns(self) -> CameraColumns:
