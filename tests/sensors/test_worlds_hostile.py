@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 import warp as wp
-from pxr import Gf, Usd, UsdGeom, UsdLux, UsdPhysics, UsdRender
+from pxr import Gf, Sdf, Usd, UsdGeom, UsdLux, UsdPhysics, UsdRender
 from tests.sensors.world_stages import (
     add_environment,
     add_ground,
@@ -356,3 +356,39 @@ def test_a_camera_that_only_one_world_is_authored_with_has_its_product_in_all(de
         assert hdwarp.render(scene, copy, aovs=["primId"])["primId"].shape == (10, 20)
         sizes = dict(zip(scene.cameras.label, scene.cameras.resolution.numpy().tolist(), strict=True))
         assert {label for label, size in sizes.items() if size == [20, 10]} == {source, copy} and len(sizes) > 2
+
+
+def test_a_row_that_leaves_its_world_is_in_no_tree_of_it(device):
+    """A prim of a world goes, one that is global comes and takes its row; two prims change worlds: nothing stays where it was."""
+    stage = empty_stage()
+    add_overview(stage)
+    for world in range(2):
+        UsdGeom.Xform.Define(stage, f"/World/envs/env_{world}").AddTranslateOp().Set(Gf.Vec3d(1.5, 0.5 * world, 0))
+        UsdGeom.Cube.Define(stage, f"/World/envs/env_{world}/still").CreateSizeAttr(0.5)
+
+    def ball(path: str, x: float) -> None:
+        UsdGeom.XformCommonAPI(UsdGeom.Sphere.Define(stage, path)).SetTranslate(Gf.Vec3d(x, 1, 0))
+
+    def worlds() -> hdwarp.Scene:
+        return hdwarp.Scene(stage, device=device, worlds=[hdwarp.authored_worlds("/World/envs/env_*")])
+
+    planes = ["distance_to_image_plane", "primId", "worldId", "normal"]
+    ball("/World/envs/env_0/a", -2)
+    ball("/World/envs/env_1/b", -1)
+    with worlds() as scene:
+        edits = (
+            (("/World/envs/env_0/a", "/World/c"),),
+            (("/World/c", "/World/envs/env_1/d"), ("/World/envs/env_1/b", "/World/envs/env_0/e")),
+            (("/World/envs/env_1/d", "/World/envs/env_0/f"), ("/World/envs/env_0/e", "/World/envs/env_1/g")),
+        )
+        for moves in edits:
+            with Sdf.ChangeBlock():
+                for old, new in moves:
+                    Sdf.CopySpec(stage.GetRootLayer(), old, stage.GetRootLayer(), new)
+                    del stage.GetRootLayer().GetPrimAtPath(Sdf.Path(old).GetParentPath()).nameChildren[old.rpartition("/")[2]]
+            scene.sync()
+            with worlds() as fresh:
+                (_, ours), (_, theirs) = pictures(scene, aovs=planes), pictures(fresh, aovs=planes)
+            assert [path for _, new in moves for path in scene.index.prim_paths if path == new] == [new for _, new in moves]
+            for name in ours:
+                np.testing.assert_array_equal(ours[name], theirs[name], err_msg=f"{name} after {moves}")

@@ -248,7 +248,7 @@ class SceneTables:
         if index.worlds.groups:
             world = index.instances["world"]
             in_world = world[rows] >= 0
-            if in_world.any() or self.instances.rows.has_copies:
+            if in_world.any() or self.instances.rows.has_copies or self._world_trees.hold_any(rows):
                 names, copies, turned = index.worlds, self.instances.rows, self.worlds.is_turned
                 counts = self._world_trees.update(names, copies, world, self._live, rank, *bounds, turned=turned)
             self._tree.move_to(self._world_trees.size)

@@ -21,7 +21,8 @@ class WorldTrees:
     def __init__(self, nodes: TopNodes) -> None:
         self.device = nodes.device
         self._nodes = nodes
-        self._rows, self._layout = np.zeros(0, np.int64), -1
+        self._rows, self._layout = np.zeros(0, np.int64), -1  # of the index, ascending
+        self._world = np.zeros(0, np.int32)  # of each of them
         self._trees: bvh.TopLevelBvh | None = None
         self._items = 0  # instances in them
         self.root = np.zeros(0, np.int32)  # by world, -1 none
@@ -50,10 +51,11 @@ class WorldTrees:
         """Follow rows of worlds whose bounds are new, all being where the stage has them. By row of the index: ``world``, ``live`` (draws
         something), ``rank``; ``lower``, ``upper`` by device row. ``turned``: some copies have other bounds than their prototype."""
         members = np.flatnonzero(live & (world >= 0))
-        if self._trees is not None and rows.layout == self._layout and np.array_equal(members, self._rows):
+        same = np.array_equal(members, self._rows) and np.array_equal(world[members], self._world)
+        if self._trees is not None and rows.layout == self._layout and same:
             self.refit(lower, upper)
             return TreeCounts(refitted=self._items)
-        self._rows, self._layout = members, rows.layout
+        self._rows, self._world, self._layout = members, world[members], rows.layout
         self.root = np.full(worlds.count, -1, np.int32)
         self._trees = None
         if not len(members):
@@ -71,6 +73,10 @@ class WorldTrees:
         if turned:
             self.refit(lower, upper)
         return TreeCounts(built=int((start[1:] > start[:-1]).sum()))
+
+    def hold_any(self, rows: np.ndarray) -> bool:
+        """Whether any of ``rows`` of the index is in the trees: it may have left its world."""
+        return bool(np.isin(rows, self._rows, assume_unique=True).any())
 
     def refit(self, lower: wp.array, upper: wp.array) -> None:
         """Write all boxes anew: device launches only, nothing allocated."""
