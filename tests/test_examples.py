@@ -16,7 +16,13 @@ PICTURES = {
     "thermal_camera": ["thermal_camera.png"],
     "torch_poses": ["torch_poses.png"],
 }
-SMALL = {"many_worlds": ["--worlds", "24", "--steps", "2"], "thermal_camera": ["--cycles", "3"]}
+STAGE = ["--stage", str(FOLDER.parents[2] / "sample_stages" / "robot_cell.usda")]  # which is not in the wheel
+SMALL = {
+    "many_worlds": ["--worlds", "24", "--steps", "2", *STAGE],
+    "newton_poses": STAGE,
+    "thermal_camera": ["--cycles", "3"],
+    "torch_poses": STAGE,
+}
 
 
 def test_no_example_is_left_out():
@@ -57,7 +63,7 @@ def test_without_out_nothing_is_written(name, tmp_path, capsys, monkeypatch):
 
 @pytest.mark.slow
 def test_a_thousand_worlds(device, capsys):
-    assert importlib.import_module("hdwarp.examples.many_worlds").main(["--device", device]) == 0
+    assert importlib.import_module("hdwarp.examples.many_worlds").main(["--device", device, *STAGE]) == 0
     assert "ok: 1024 worlds" in capsys.readouterr().out
 
 

@@ -22,8 +22,10 @@ def arguments_of(module: str, doc: str) -> argparse.ArgumentParser:
 
 
 def robot_cell(parser: argparse.ArgumentParser, given: Path | None = None) -> str:
-    """Path of the stage. Where hdWarp is installed from a wheel the sample stages are not beside it: ends with a message that says so."""
-    path = ROBOT_CELL if given is None else given
+    """Path of the stage. Where hdWarp is installed from a wheel the sample stages are not beside it, but may be in the folder one is in;
+    without ends with a message that says so."""
+    beside = [path for path in (ROBOT_CELL, Path("sample_stages", ROBOT_CELL.name)) if path.exists()]
+    path = (beside or [ROBOT_CELL])[0] if given is None else given
     if not path.exists():
         parser.error(f"{path} is not there; get sample_stages/robot_cell.usda from hdWarp's sources and give it as --stage PATH")
     return str(path)
