@@ -326,7 +326,7 @@ def _mesh_entry(walk: Walk, facts: Facts, state: State) -> MeshEntry:
         if skin is not None:
             skin.told.clear()
             skin.deform(raw)
-            told.extend([replace(item, path=state.path) for item in skin.told])
+            told.share(skin.told, skin.path, state.path, _own_path(facts, state))
 
     arguments = facts.prim, facts.names, facts.varying, facts.subsets, inherited_normals, time, state.path, told
     if facts.category is Category.PATCH:
