@@ -206,3 +206,30 @@ def test_instances_and_instancers(read):
     found = read(stage)
     assert sorted((gprim.path, len(gprim.transforms)) for gprim in found.gprims) == [("/a", 1), ("/a", 2), ("/b", 1)]
     assert len({id(gprim.mesh) for gprim in found.gprims}) == 1
+
+
+@pytest.mark.parametrize("prototypes", ["</World/m/dots>", "</World>", "</World/m/c>, </World/far>"])
+def test_an_instancer_that_places_itself(read, prototypes):
+    """By itself, by what is above it, by way of another: USD's box of it would end the process."""
+    dots = """def PointInstancer "{}" {{
+        rel prototypes = [{}]
+        int[] protoIndices = [0, 0]
+        point3f[] positions = [(0, 0, 0), (1, 0, 0)]
+    }}
+    """
+    text = model(mode("bounds") + "\n" + dots.format("dots", prototypes), dots.format("far", "</World/m/dots>"))
+    found = read(text)
+    assert "/World/m" not in found.paths and "/World/other" in found.paths
+    assert "draw-mode" in found.codes()
+
+
+def test_an_instancer_that_places_what_others_place(read):
+    """Twice the same prototype is no loop."""
+    dots = """def PointInstancer "{}" {{
+        rel prototypes = [</World/m/c>]
+        int[] protoIndices = [0, 0]
+        point3f[] positions = [(0, 0, 0), (1, 0, 0)]
+    }}
+    """
+    found = read(model(mode("bounds") + "\n" + dots.format("one", "") + dots.format("two", "")))
+    assert "/World/m" in found.paths and "draw-mode" not in found.codes()

@@ -51,11 +51,40 @@ class Boxes:
         return None if box.IsEmpty() else np.array((box.GetMin(), box.GetMax()))
 
 
+def _placing_itself(prim: Usd.Prim) -> str:
+    """Path of a point instancer at or below ``prim``, or in what is placed there, that places itself; "" for none. USD's own boxes of such
+    recurse until the process dies."""
+    stage, under_way, done = prim.GetStage(), set(), set()
+
+    def visit(root: Usd.Prim) -> str:
+        for found in Usd.PrimRange(root, Usd.TraverseInstanceProxies(Usd.PrimAllPrimsPredicate)):
+            if not found.IsA(UsdGeom.PointInstancer) or found.GetPath() in done:
+                continue
+            if found.GetPath() in under_way:
+                return str(found.GetPath())
+            under_way.add(found.GetPath())
+            for target in UsdGeom.PointInstancer(found).GetPrototypesRel().GetForwardedTargets():
+                prototype = stage.GetPrimAtPath(target)
+                loop = visit(prototype) if prototype else ""
+                if loop:
+                    return loop
+            under_way.remove(found.GetPath())
+            done.add(found.GetPath())
+        return ""
+
+    return visit(prim)
+
+
 def read_stand_in(prim: Usd.Prim, mode: str, boxes: Boxes, path: str, diagnostics: Diagnostics) -> tuple[RawMesh, np.ndarray] | None:
     """(mesh, (3,) linear colour) drawn for a model in ``mode``, one of `DRAWN`; None, with a diagnostic, where it has no box. Its faces are
     numbered by edge of the box, by axis, or by card."""
     raw = _origin() if mode == "origin" else None
     if raw is None:
+        loop = _placing_itself(prim)
+        if loop:
+            message = f"<{loop}> in it is among its own prototypes, so that the model has no box; nothing is drawn for it"
+            diagnostics.error(path, "draw-mode", f"{message}. Mend the instancer's prototypes")
+            return None
         try:
             box = boxes.of(prim)
         except Tf.ErrorException as error:
