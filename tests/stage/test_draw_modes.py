@@ -233,3 +233,20 @@ def test_an_instancer_that_places_what_others_place(read):
     """
     found = read(model(mode("bounds") + "\n" + dots.format("one", "") + dots.format("two", "")))
     assert "/World/m" in found.paths and "draw-mode" not in found.codes()
+
+
+def test_instancers_that_lie_too_deep(read):
+    """A chain of 400, each the prototype of the one before: told, no error of Python's recursion."""
+    chain = "".join(
+        f"""def PointInstancer "i{k}" {{
+        rel prototypes = [</far/i{k + 1}>]
+        int[] protoIndices = [0]
+        point3f[] positions = [(0, 0, 0)]
+    }}
+    """
+        for k in range(400)
+    )
+    text = model(mode("bounds") + '\ndef PointInstancer "dots" { rel prototypes = [</far/i0>] }')
+    found = read(f'{text}\nclass "far" {{\n{chain}\n}}')
+    assert "/World/m" not in found.paths and "/World/other" in found.paths
+    assert "draw-mode" in found.codes()

@@ -22,6 +22,7 @@ _AXES = "XYZ"
 # Quads of a box whose corners are numbered with x in bit 0, y in bit 1, z in bit 2; the front is outside.
 _BOX = np.array(((0, 4, 6, 2), (1, 3, 7, 5), (0, 1, 5, 4), (2, 6, 7, 3), (0, 2, 3, 1), (4, 5, 7, 6)), np.int32)
 _CORNERS = np.array([[k & 1, k >> 1 & 1, k >> 2 & 1] for k in range(8)], float)
+_DEEPEST = 256  # instancers that place one another
 
 
 def applies(prim: Usd.Prim) -> bool:
@@ -52,15 +53,15 @@ class Boxes:
 
 
 def _placing_itself(prim: Usd.Prim) -> str:
-    """Path of a point instancer at or below ``prim``, or in what is placed there, that places itself; "" for none. USD's own boxes of such
-    recurse until the process dies."""
+    """Path of a point instancer at or below ``prim``, or in what is placed there, that places itself or lies too deep; "" for none. USD's
+    own boxes of such recurse, of loops until the process dies."""
     stage, under_way, done = prim.GetStage(), set(), set()
 
     def visit(root: Usd.Prim) -> str:
         for found in Usd.PrimRange(root, Usd.TraverseInstanceProxies(Usd.PrimAllPrimsPredicate)):
             if not found.IsA(UsdGeom.PointInstancer) or found.GetPath() in done:
                 continue
-            if found.GetPath() in under_way:
+            if found.GetPath() in under_way or len(under_way) > _DEEPEST:
                 return str(found.GetPath())
             under_way.add(found.GetPath())
             for target in UsdGeom.PointInstancer(found).GetPrototypesRel().GetForwardedTargets():
@@ -82,7 +83,8 @@ def read_stand_in(prim: Usd.Prim, mode: str, boxes: Boxes, path: str, diagnostic
     if raw is None:
         loop = _placing_itself(prim)
         if loop:
-            message = f"<{loop}> in it is among its own prototypes, so that the model has no box; nothing is drawn for it"
+            message = f"<{loop}> in it is among its own prototypes, or placed by more than {_DEEPEST} others one in another, so that"
+            message = f"{message} the model has no box; nothing is drawn for it"
             diagnostics.error(path, "draw-mode", f"{message}. Mend the instancer's prototypes")
             return None
         try:
