@@ -20,6 +20,18 @@ class GeometryKind(IntEnum):
     CONE = 3  # cylinders too: closed, about z from -1 to 1; `shape` holds the radius at either end, the larger is 1
     CAPSULE = 4  # cone about z from -half to half height, closed by balls that touch it smoothly, the larger of radius 1: see `shape`
     PLANE = 5  # [-1, 1]^2 at z = 0, its front up; goes on for ever where `shape` says so
+    # What follows is geometry as meshes are: a row of its own, with a tree. See `MeshGeometry`.
+    POINTS = 6  # a ball a point
+    TUBES = 7  # round curves
+    RIBBONS = 8  # flat curves
+
+    @property
+    def is_mesh(self) -> bool:
+        """Whether gprims of this kind have a `MeshGeometry`."""
+        return self is GeometryKind.MESH or self >= GeometryKind.POINTS
+
+
+CAPPED_START, CAPPED_END, STRAIGHT, BALL = 1, 2, 4, 8  # flags of `MeshGeometry.pieces`
 
 
 MAX_CLIPPING_PLANES = 16  # that one camera may have
@@ -29,7 +41,8 @@ MAX_CLIPPING_PLANES = 16  # that one camera may have
 class Primvar:
     """A primvar that varies over a mesh. Constant ones are `Gprim.constants`, per-instance ones `Gprim.instance_primvars`."""
 
-    interpolation: str  # "uniform" (per face), "vertex" (per point; "varying" is read as this) or "faceVarying" (per face corner)
+    interpolation: str  # "uniform" (per face), "vertex" (per point; "varying" is read as this), "faceVarying" (per face corner), or
+    # "bezier", of curves: four values a segment, 4 * segment + 0..3, in Bernstein's basis along it
     values: np.ndarray  # (n, k) float32, k = 1..4
     indices: np.ndarray | None = None  # (m,) int32 into values, already checked to be in range
 
@@ -41,7 +54,17 @@ class Primvar:
 @dataclass(slots=True, eq=False)
 class MeshGeometry:
     """One unique polygon mesh in object space and authored units, triangulated. Holes, faces with fewer than three corners
-    and faces that use a bad point or index have no triangles; face, corner and point numbers stay as authored."""
+    and faces that use a bad point or index have no triangles; face, corner and point numbers stay as authored.
+
+    Points and curves are kept alike, by another reading of the columns. What is a triangle here is:
+    - POINTS: a ball about points[t] of radius radii[t]; its face is the number of the authored point.
+    - TUBES: a piece of a segment, cubic: control points points[4 t .. 4 t + 3], and as many radii, in Bernstein's basis; a disc of the
+      radius swept along, square to it. Its face is the number of the segment, through all curves of the prim.
+    - RIBBONS: a piece of a segment, ruled between two cubics: points[8 t .. 8 t + 3] one edge, points[8 t + 4 .. 8 t + 7] the other,
+      `normal` = along x (other - one). No radii.
+    Values that are per end of a segment ("varying") are found by triangle_points = triangle_corners = (end, end, start) of the segment
+    among all values. Pieces are short: `pieces` says which part of the segment each is.
+    """
 
     points: np.ndarray  # (P, 3) float32, all finite (a bad point is replaced by zeros and used by no triangle)
     triangle_corners: np.ndarray  # (T, 3) int32: index into the authored faceVertexIndices; counter-clockwise is the front
@@ -55,6 +78,12 @@ class MeshGeometry:
     reach: float = 0.0  # how far it reaches along an axis of its own
     owner: str = ""  # path of the one prim that has it, where a caller sets points or primvars in place of the stage's
     is_moved: bool = False  # the caller sets its points: those that are drawn are not `points`
+    form: GeometryKind = GeometryKind.MESH  # MESH, POINTS, TUBES or RIBBONS
+    radii: np.ndarray | None = None  # float32, one a row of `points`: of POINTS and TUBES
+    pieces: np.ndarray | None = None  # (T,) int32, of curves: 16 * (2^m + k) + flags; the piece runs from k / 2^m to (k + 1) / 2^m of its
+    # segment. CAPPED_START, CAPPED_END: closed by a disc there. STRAIGHT: points and radii are evenly spaced on a line. BALL: a joint, of
+    # which only the first control point and radius count
+    ids: np.ndarray | None = None  # (P,) int64 authored ids of POINTS by face; None: the numbers themselves
 
 
 @dataclass(slots=True, eq=False)
