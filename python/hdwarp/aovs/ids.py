@@ -7,7 +7,7 @@ import functools
 import warp as wp
 
 from hdwarp.aovs.pixel_runs import NO_INSTANCE, block_count, lane_options, pixel_run, store_scalars
-from hdwarp.tables.structs import InstanceColumns, MaterialColumns, MeshColumns, ViewRow
+from hdwarp.tables.structs import MESH, InstanceColumns, MaterialColumns, MeshColumns, ViewRow
 
 
 @wp.struct
@@ -155,8 +155,9 @@ def ids_kernel(lanes: int) -> wp.Kernel:
                 for lane in range(LANES):
                     triangle[lane] = meshes.slot_triangle[wp.where(mesh[lane] >= 0, slot[lane], 0)]
                 if out.triangle_id:
+                    kind = of_instances(instances.kind, source, other, seen, -1)
                     for lane in range(LANES):
-                        own = wp.where(mesh[lane] >= 0, triangle[lane], -1)
+                        own = wp.where(mesh[lane] >= 0 and kind[lane] == MESH, triangle[lane], -1)
                         value[lane] = wp.where(row[lane] >= 0, own, clear.triangle_id)
                     store_scalars(value, low, high, pixel, out.triangle_id)
                 if out.element_id:

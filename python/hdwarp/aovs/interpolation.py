@@ -8,7 +8,7 @@ import warp as wp
 
 from hdwarp.aovs.pixel_runs import NO_INSTANCE, block_count, lane_options, load_columns, pixel_run, store_components, store_triples
 from hdwarp.aovs.turning import turn_normals
-from hdwarp.tables.structs import FACE_VARYING, NONE, UNIFORM, VERTEX, InstanceColumns, MeshColumns, PrimvarColumns, ViewRow
+from hdwarp.tables.structs import BEZIER, FACE_VARYING, NONE, UNIFORM, VERTEX, InstanceColumns, MeshColumns, PrimvarColumns, ViewRow
 
 _SHORTEST = 1.0e-30  # squared length of an interpolated normal below which it is no direction
 
@@ -129,6 +129,10 @@ def primvar_kernel(lanes: int) -> wp.Kernel:
                     number_a[lane] = wp.where(own, triangle_corners[3 * triangle[lane]], number_a[lane])
                     number_b[lane] = wp.where(own, triangle_corners[3 * triangle[lane] + 1], number_b[lane])
                     number_c[lane] = wp.where(own, triangle_corners[3 * triangle[lane] + 2], number_c[lane])
+            if (kinds & (1 << BEZIER)) != 0:
+                for lane in range(LANES):
+                    segment = meshes.triangle_face[wp.where(kind[lane] == BEZIER, triangle[lane], 0)]
+                    number_a[lane] = wp.where(kind[lane] == BEZIER, 4 * segment, number_a[lane])
             if indexed != 0:
                 for lane in range(LANES):
                     own = indices[lane] >= 0
@@ -155,6 +159,14 @@ def primvar_kernel(lanes: int) -> wp.Kernel:
                     mean = wp.where(w0[lane] == 1.0, of_a, mean)
                     mean = wp.where(start[lane] < 0, missing, mean)
                     value[lane] = wp.where(row[lane] < 0, clear[component], mean)
+                if (kinds & (1 << BEZIER)) != 0:
+                    for lane in range(LANES):
+                        if kind[lane] == BEZIER:
+                            at, u = number_a[lane] + component, weights[0, lane]
+                            rest = 1.0 - u
+                            start_half = primvar.values[at] * (rest * rest * rest) + primvar.values[at + width] * (3.0 * rest * rest * u)
+                            end_half = primvar.values[at + 2 * width] * (3.0 * rest * u * u) + primvar.values[at + 3 * width] * (u * u * u)
+                            value[lane] = start_half + end_half
                 if component == 0:
                     x = value
                 elif component == 1:

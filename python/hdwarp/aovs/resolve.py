@@ -80,13 +80,15 @@ class ResolvePlan:
         previous: PreviousColumns | None = None,
         rays: RayColumns | None = None,
         lenses: bool = True,
+        swept: bool = False,
         device: wp.Device | str,
     ) -> None:
         """``views``: wp.array[ViewRow]; ``width``, ``height``: the largest of them. ``primvars``: columns by name without prefix;
         ``"normals"`` are the shading normals of meshes (3 wide), ``"displayColor"`` the base colour where no material gives one (3 wide).
         ``outputs``: an array an AOV, of its pixel type and any shape, filled from `ViewRow.output` on. ``clear``: values by AOV name.
         ``previous_views``, ``previous``: views and places in the frame before, for `motion`; None: as now. ``rays``: those of views whose
-        rays are given; ``lenses``: whether there are views of other rays. `depth` and `motion` are of these alone.
+        rays are given; ``lenses``: whether there are views of other rays. `depth` and `motion` are of these alone. ``swept``: there are points
+        or curves.
         Every device array must have at least one item, as `tables.storage` sees to.
         """
         self.device = wp.get_device(device)
@@ -96,7 +98,7 @@ class ResolvePlan:
         self._lanes = lanes
         self._where = [views, jobs, height]
         self._previous = [views if previous_views is None else previous_views, PreviousColumns() if previous is None else previous]
-        self._rays, self._lenses = rays, lenses
+        self._rays, self._lenses, self._swept = rays, lenses, swept
         self._clear = dict(clear or {})
         unknown = [name for name in self._clear if name not in self.outputs]
         if unknown:
@@ -240,7 +242,9 @@ class ResolvePlan:
             setattr(clears, member, make(*values))
         linear, shapes = self._scalars(instances.world_from_object), self._scalars(instances.shape)
         for given, rays in self._ray_kinds():
-            self._add(geometry_kernel(self._lanes, given), [vertices, linear, shapes, instances, *record, *rays, clears, planes])
+            self._add(
+                geometry_kernel(self._lanes, given, self._swept), [vertices, linear, shapes, instances, *record, *rays, clears, planes]
+            )
 
     def _ray_kinds(self) -> list[tuple[bool, list[wp.array | None]]]:
         """(whether rays are given, these rays) for each kind of view there is."""
@@ -281,12 +285,12 @@ def resolve(
     outputs: Mapping[str, wp.array],
     *,
     clear: Mapping[str, object] | None = None,
+    swept: bool = False,
     device: wp.Device | str,
 ) -> ResolvePlan:
     """`ResolvePlan` made and run once; the plan, to run it again."""
-    plan = ResolvePlan(
-        views, view_count, width, height, meshes, instances, materials, primvars, visibility, outputs, clear=clear, device=device
-    )
+    scene = [meshes, instances, materials, primvars, visibility, outputs]
+    plan = ResolvePlan(views, view_count, width, height, *scene, clear=clear, swept=swept, device=device)
     plan.update()
     return plan
 

@@ -31,19 +31,21 @@ from hdwarp.aovs.pixel_runs import (
     world_ray,
 )
 from hdwarp.aovs.shape_hits import ball_crossings, cone_crossings, round_normal, round_parameters
+from hdwarp.aovs.swept_hits import swept_hit, unit_of
 from hdwarp.aovs.turning import turn_normals
-from hdwarp.tables.structs import CAPSULE, CONE, CUBE, MESH, PLANE, SPHERE, InstanceColumns, ViewRow
+from hdwarp.tables.structs import CAPSULE, CONE, CUBE, MESH, PLANE, POINTS, RIBBONS, SPHERE, TUBES, InstanceColumns, ViewRow
 
 _OUTSIDE = 1.0e-4  # weights below minus this: the exact ray passes the triangle; see `grazing_hit`
 
 
 @functools.cache
-def geometry_kernel(lanes: int, given: bool = False) -> wp.Kernel:
+def geometry_kernel(lanes: int, given: bool = False, swept: bool = False) -> wp.Kernel:
     """Distances, positions, the geometric normal and weights, for runs of ``lanes`` pixels.
 
-    ``given``: of views whose rays are given, else of those with lenses: each leaves the others alone.
+    ``given``: of views whose rays are given, else of those with lenses: each leaves the others alone. ``swept``: of scenes with points or
+    curves.
     """
-    LANES, BLOCKS, GIVEN = lanes, block_count(lanes), given
+    LANES, BLOCKS, GIVEN, SWEPT = lanes, block_count(lanes), given, swept
     turn = turn_normals(lanes)
     ints = wp.types.vector(length=lanes, dtype=wp.int32)
     floats = wp.types.vector(length=lanes, dtype=wp.float32)
@@ -384,6 +386,30 @@ def geometry_kernel(lanes: int, given: bool = False) -> wp.Kernel:
                     nz[lane] = wp.where(mine, 1.0, nz[lane])
                     w0[lane] = wp.where(mine, qx, w0[lane])
                     w1[lane] = wp.where(mine, qy, w1[lane])
+
+            if SWEPT:
+                if (kinds & ((1 << POINTS) | (1 << TUBES) | (1 << RIBBONS))) != 0:
+                    for lane in range(LANES):
+                        if kind[lane] >= POINTS:
+                            hit = swept_hit(
+                                kind[lane],
+                                vertices,
+                                slot[lane],
+                                wp.vec3d(ox[lane], oy[lane], oz[lane]),
+                                wp.vec3d(dx[lane], dy[lane], dz[lane]),
+                                seen_distance(key[lane], view.orthographic),
+                            )
+                            t[lane] = hit.t
+                            normal = unit_of(hit.normal)
+                            nx[lane] = normal[0]
+                            ny[lane] = normal[1]
+                            nz[lane] = normal[2]
+                            w0[lane] = wp.float32(hit.along)
+                            w1[lane] = 0.0
+                            if kind[lane] == POINTS:
+                                weights = sphere_parameters(wp.vec3f(nx[lane], ny[lane], nz[lane]))
+                                w0[lane] = weights[0]
+                                w1[lane] = weights[1]
 
             if out.ray_distance:
                 store_scalars(t, low, high, pixel, out.ray_distance)

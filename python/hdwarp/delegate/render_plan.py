@@ -50,7 +50,7 @@ class ViewRecord:
         if scene_version == self._version:
             return
         tables, views = self.tables, self.views
-        self._kinds = SceneKinds(mesh=tables.has_meshes, shapes=tables.has_shapes)
+        self._kinds = SceneKinds(mesh=tables.has_meshes, shapes=tables.has_shapes, swept=tables.has_swept)
         self._affine, cameras = False, views.cameras is None or views.lens_cameras
         if cameras:
             records = np.unique(tables.cameras.record[views.camera_rows])
@@ -212,6 +212,7 @@ class RenderPlan:
             clear={name: value for name, value in clear.items() if name in outputs},
             rays=None if views.rays is None else views.rays.columns,
             lenses=views.has_lenses,
+            swept=tables.has_swept,
             **previous,
             device=tables.device,
         )

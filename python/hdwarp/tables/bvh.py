@@ -7,17 +7,34 @@ Splitting runs on the CPU; boxes are filled, and refitted, on the device.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import warp as wp
 
 from hdwarp.launch import launch
+from hdwarp.stage.columns import GeometryKind
 from hdwarp.tables import bvh_kernels as kernels
 from hdwarp.tables import refit_kernels
 from hdwarp.tables.structs import vec8f, vec8i, vec16f
 
 EMPTY_CHILD = -(2**31)
-LEAF_SIZE = 16
+LEAF_SIZE = 16  # slots a leaf
+
+
+class Layout(NamedTuple):
+    """How a leaf holds what it is made of."""
+
+    lanes: int  # items side by side, at most LEAF_SIZE
+    points: int  # an item
+
+
+LAYOUTS = {  # see MeshColumns
+    GeometryKind.MESH: Layout(16, 3),
+    GeometryKind.POINTS: Layout(16, 1),
+    GeometryKind.TUBES: Layout(8, 4),
+    GeometryKind.RIBBONS: Layout(4, 8),
+}
 MAX_DEPTH = 12  # levels of nodes in a tree; 8**9 leaves are as many as int32 can count, the rest is room for uneven trees
 STACK_SIZE = 1 + 7 * MAX_DEPTH  # the most a depth-first traversal of one tree holds: each level replaces one entry by eight
 
@@ -41,9 +58,12 @@ class MeshBvhs:
     parent: wp.array  # (node_count,) int32: 8 * node + child, -1 - mesh for roots
     leaf_parent: wp.array  # (leaf_count,) int32
     leaf_mesh: wp.array  # (leaf_count,) int32
-    triangle_points: wp.array
+    triangle_points: wp.array | None  # None: points or curves
     triangle_start: wp.array
     point_start: wp.array
+    form: GeometryKind = GeometryKind.MESH
+    radii: wp.array | None = None
+    pieces: wp.array | None = None
 
     @property
     def lower(self) -> np.ndarray:
@@ -81,29 +101,34 @@ def build_meshes(
     device: wp.Device | str,
     node_base: int = 0,
     leaf_base: int = 0,
+    form: GeometryKind = GeometryKind.MESH,
+    radii: np.ndarray | None = None,
+    pieces: np.ndarray | None = None,
 ) -> MeshBvhs:
-    """BVHs of M meshes.
+    """BVHs of M meshes, all of one ``form``.
 
     ``points``: (P,) vec3f or (P, 3) float32, all meshes' points one after the other, each mesh about its own centre.
     ``triangle_points``: (T,) vec3i or (T, 3) int32, point numbers within the mesh. ``triangle_start``: (M + 1,) and
     ``point_start``: (M,) int32, where each mesh's triangles and points start. Triangles with coordinates that are not
     finite, or beyond 1e30, never hit. ``node_base``, ``leaf_base``: added to the node and leaf numbers in the result.
+    Of points and curves (see `MeshGeometry`) the items take the place of the triangles, in order: of ``triangle_points`` only the count is
+    read; ``radii``: (P,) float32 or None, ``pieces``: (T,) int32 or None.
     """
     device = wp.get_device(device)
-    points_here, triangles_here = _on(points, wp.vec3f, "cpu"), _on(triangle_points, wp.vec3i, "cpu")
+    points_here = _on(points, wp.vec3f, "cpu")
     triangle_start, point_start = np.asarray(triangle_start, np.int32), np.asarray(point_start, np.int32)
-    mesh_count, triangle_count = len(point_start), len(triangles_here)
-    triangle_mesh = np.repeat(np.arange(mesh_count, dtype=np.int32), np.diff(triangle_start))
+    mesh_count, triangle_count = len(point_start), len(triangle_points)
+    triangle_mesh = _on(np.repeat(np.arange(mesh_count, dtype=np.int32), np.diff(triangle_start)), wp.int32, "cpu")
     records = wp.empty(triangle_count, dtype=vec8f, device="cpu")
-    launch(
-        kernels.triangle_records,
-        triangle_count,
-        [points_here, triangles_here, _on(triangle_mesh, wp.int32, "cpu"), _on(point_start, wp.int32, "cpu")],
-        [records],
-        device="cpu",
-        grain=4096,
-    )
-    tree = _split(records, triangle_start, LEAF_SIZE)
+    layout = LAYOUTS[form]
+    if form == GeometryKind.MESH:
+        kernel, inputs = kernels.triangle_records, [points_here, _on(triangle_points, wp.vec3i, "cpu"), triangle_mesh]
+    else:
+        here = None if radii is None else _on(radii, wp.float32, "cpu")
+        kernel, inputs = kernels.swept_records, [points_here, here, layout.points, triangle_mesh, _on(triangle_start, wp.int32, "cpu")]
+    inputs.append(_on(point_start, wp.int32, "cpu"))
+    launch(kernel, triangle_count, inputs, [records], device="cpu", grain=4096)
+    tree = _split(records, triangle_start, layout.lanes)
     # Lane by lane: the triangles of a leaf are neighbours in tree order.
     lane = np.arange(LEAF_SIZE)
     position = tree.leaf_start[:, None] + lane
@@ -128,9 +153,12 @@ def build_meshes(
         parent=_on(tree.parent, wp.int32, device),
         leaf_parent=_on(tree.leaf_parent, wp.int32, device),
         leaf_mesh=_on(tree.leaf_tree, wp.int32, device),
-        triangle_points=_on(triangle_points, wp.vec3i, device),
+        triangle_points=_on(triangle_points, wp.vec3i, device) if form == GeometryKind.MESH else None,
         triangle_start=_on(triangle_start, wp.int32, device),
         point_start=_on(point_start, wp.int32, device),
+        form=form,
+        radii=None if radii is None else _on(radii, wp.float32, device),
+        pieces=None if pieces is None else _on(pieces, wp.int32, device),
     )
     _refit_meshes(bvhs, _on(points, wp.vec3f, device), bvhs.nodes, bvhs.leaf_vertices, 0, 0)
     return bvhs
@@ -148,25 +176,14 @@ def refit_meshes(bvhs: MeshBvhs, points: wp.array, *, nodes: wp.array | None = N
 
 
 def _refit_meshes(bvhs: MeshBvhs, points: wp.array, nodes: wp.array, leaf_vertices: wp.array, node_base: int, leaf_base: int) -> None:
-    launch(
-        refit_kernels.fill_leaves,
-        len(bvhs.leaf_count),
-        [
-            points,
-            bvhs.triangle_points,
-            bvhs.triangle_start,
-            bvhs.point_start,
-            bvhs.leaf_mesh,
-            bvhs.leaf_parent,
-            bvhs.leaf_count,
-            bvhs.slot_triangle,
-            node_base,
-            leaf_base,
-        ],
-        [leaf_vertices, nodes],
-        device=nodes.device,
-        grain=256,
-    )
+    if bvhs.form == GeometryKind.MESH:
+        kernel, inputs = refit_kernels.fill_leaves, [points, bvhs.triangle_points]
+    else:
+        layout = LAYOUTS[bvhs.form]
+        kernel, inputs = refit_kernels.fill_swept_leaves, [points, bvhs.radii, bvhs.pieces, layout.points, layout.lanes]
+    inputs += [bvhs.triangle_start, bvhs.point_start, bvhs.leaf_mesh, bvhs.leaf_parent, bvhs.leaf_count, bvhs.slot_triangle]
+    inputs += [node_base, leaf_base]
+    launch(kernel, len(bvhs.leaf_count), inputs, [leaf_vertices, nodes], device=nodes.device, grain=256)
     _join_levels(bvhs.level_start, node_base, bvhs.parent, nodes, bvhs.device_lower, bvhs.device_upper)
 
 

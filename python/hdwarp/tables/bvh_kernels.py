@@ -101,6 +101,54 @@ def triangle_records(
     records[job] = record
 
 
+@wp.func
+def swept_box(points: wp.array[wp.vec3f], radii: wp.array[wp.float32], first: wp.int32, size: wp.int32, is_ball: wp.bool) -> vec8f:
+    """The box around balls, which holds what is swept between; inverted where one is not finite or no radius is above 0. Without radii:
+    around points."""
+    box = empty_record()
+    widest = wp.float32(-1.0)
+    sound = wp.bool(True)
+    for i in range(size):
+        p = points[first + i]
+        r = wp.float32(0.0)
+        if radii:
+            r = radii[first + i]
+        if i == 0 or not is_ball:
+            sound = sound and is_finite(p) and wp.abs(r) < HUGE
+            widest = larger(widest, r)
+            r = larger(r, 0.0)
+            box = join(box, vec8f(p[0] - r, p[1] - r, p[2] - r, -p[0] - r, -p[1] - r, -p[2] - r, HUGE, HUGE))
+    if not sound or (radii and not widest > 0.0):
+        box = empty_record()
+    return box
+
+
+@wp.kernel(enable_backward=False)
+def swept_records(
+    first: wp.int32,
+    step: wp.int32,
+    count: wp.int32,
+    points: wp.array[wp.vec3f],
+    radii: wp.array[wp.float32],
+    size: wp.int32,  # points an item
+    item_mesh: wp.array[wp.int32],
+    item_start: wp.array[wp.int32],
+    point_start: wp.array[wp.int32],
+    records: wp.array[vec8f],
+):
+    """A record a point or a piece of a curve, as `triangle_records`."""
+    job = first + wp.tid() * step
+    if job >= count:
+        return
+    mesh = item_mesh[job]
+    record = swept_box(points, radii, point_start[mesh] + size * (job - item_start[mesh]), size, False)
+    if not record[0] <= -record[3]:
+        record = vec8f()
+    record[6] = wp.cast(job, wp.float32)
+    record[7] = 0.0
+    records[job] = record
+
+
 @wp.kernel(enable_backward=False)
 def item_records(
     first: wp.int32,

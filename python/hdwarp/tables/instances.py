@@ -12,7 +12,7 @@ from hdwarp.tables.attributes import AttributeColumns, PrimRows
 from hdwarp.tables.bodies import BodyTable
 from hdwarp.tables.meshes import MeshTable
 from hdwarp.tables.storage import GrowingArray
-from hdwarp.tables.structs import CAPSULE, CONE, MESH, NOT_COLLIDER, NOT_VISUAL, PLANE, SINGLE_SIDED, SPHERE, InstanceColumns
+from hdwarp.tables.structs import CAPSULE, CONE, NOT_COLLIDER, NOT_VISUAL, PLANE, SINGLE_SIDED, SPHERE, InstanceColumns
 from hdwarp.tables.worlds import WorldRows, WorldTable
 
 _EMPTY = wp.constant(3.0e38)  # bounds of rows that draw nothing are inverted
@@ -164,7 +164,7 @@ def instance_box(
     kind = instances.kind[source]
     lo = wp.vec3f(-1.0, -1.0, -1.0)
     hi = wp.vec3f(1.0, 1.0, 1.0)
-    if kind == MESH:
+    if instances.geometry[source] >= 0:
         for i in range(3):
             lo[i] = object_lower[instances.geometry[source]][i]
             hi[i] = object_upper[instances.geometry[source]][i]

@@ -129,15 +129,15 @@ class MeshTable:
         counts.built = len(starting)
         alone = [row for row in starting if meshes[row].is_moved]
         starting = [row for row in starting if not meshes[row].is_moved]
-        if starting:
-            batch = self._append(starting, meshes)
-            self._batches.update(dict.fromkeys(starting, batch))
+        for alike in _by_form(starting, meshes):
+            batch = self._append(alike, meshes)
+            self._batches.update(dict.fromkeys(alike, batch))
         new = [row for row in dirty if row in meshes and row not in self.geometry and row not in alone]
         counts.built += len(new)
         alone += [row for row in new if meshes[row].is_moved]
         new = [row for row in new if not meshes[row].is_moved]
-        if new:
-            self._append(new, meshes)
+        for alike in _by_form(new, meshes):
+            self._append(alike, meshes)
         for row in alone:
             self._batches[row] = self._append([row], meshes)
         there = np.array([row for row in dirty if row in meshes], np.int64)
@@ -211,6 +211,15 @@ class MeshTable:
             points = points / np.repeat(scale, counts)[:, None]
         return points.astype(np.float32, copy=False)
 
+    def _radii(self, rows: list[int], meshes: list[MeshGeometry]) -> np.ndarray | None:
+        """(P,) float32, one a point: over the scale of the mesh, after `_on_device` has set it. None: of no form that has them."""
+        if meshes[0].radii is None:
+            return None
+        radii, scale = np.concatenate([mesh.radii for mesh in meshes]), self.scale[rows]
+        if (scale != 1.0).any():
+            radii = radii / np.repeat(scale, [len(mesh.points) for mesh in meshes])
+        return radii.astype(np.float32, copy=False)
+
     def in_space_of(self, row: int, points: np.ndarray) -> np.ndarray:
         """(P, 3) float32: authored points in the object space that the device has a mesh in: less its centre, over its scale."""
         centre, scale = self.centre[row], self.scale[row]
@@ -240,6 +249,9 @@ class MeshTable:
             device=self.device,
             node_base=self._used["node"],
             leaf_base=self._used["leaf"],
+            form=batch[0].form,
+            radii=self._radii(rows, batch),
+            pieces=None if batch[0].pieces is None else np.concatenate([mesh.pieces for mesh in batch]),
         )
         arrays, used = self._arrays, self._used
         arrays["nodes"].write(6 * used["node"], built.nodes)
@@ -276,6 +288,14 @@ class MeshTable:
             self.scale = np.concatenate([self.scale, np.ones(more)])
             self._held = np.concatenate([self._held, np.zeros(more, np.int64)])
         self.size = max(self.size, size)
+
+
+def _by_form(rows: list[int], meshes: Mapping[int, MeshGeometry]) -> list[list[int]]:
+    """Rows that can be built together."""
+    groups: dict[object, list[int]] = {}
+    for row in rows:
+        groups.setdefault(meshes[row].form, []).append(row)
+    return list(groups.values())
 
 
 def mesh_centre(points: np.ndarray) -> np.ndarray:

@@ -16,7 +16,7 @@ from hdwarp.tables.cameras import CameraColumns, CameraTable, camera_arrays, col
 from hdwarp.tables.instances import InstanceTable, PosedColumns, body_of, carried, is_pose, narrow_matrix, place, world_box
 from hdwarp.tables.meshes import MeshTable
 from hdwarp.tables.storage import GrowingArray
-from hdwarp.tables.structs import MESH, PLANE, InstanceColumns, PreviousColumns
+from hdwarp.tables.structs import PLANE, InstanceColumns, PreviousColumns
 from hdwarp.tables.worlds import WorldTable
 
 
@@ -79,7 +79,7 @@ def _sweep(
     kind = instances.kind[source]
     lo = wp.vec3f(-1.0, -1.0, -1.0)
     hi = wp.vec3f(1.0, 1.0, 1.0)
-    if kind == MESH:
+    if instances.geometry[source] >= 0:
         lo = wp.vec3f(object_lower[instances.geometry[source]])
         hi = wp.vec3f(object_upper[instances.geometry[source]])
         if previous.point_start[source] >= 0:

@@ -9,9 +9,15 @@ import warp as wp
 
 from hdwarp.delegate.render_index import RenderIndex
 from hdwarp.stage.columns import GprimKey, Primvar
-from hdwarp.tables.structs import FACE_VARYING, UNIFORM, VERTEX, PrimvarColumns
+from hdwarp.tables.structs import BEZIER, FACE_VARYING, UNIFORM, VERTEX, PrimvarColumns
 
-_INTERPOLATION = {"uniform": int(UNIFORM), "vertex": int(VERTEX), "varying": int(VERTEX), "faceVarying": int(FACE_VARYING)}
+_INTERPOLATION = {
+    "uniform": int(UNIFORM),
+    "vertex": int(VERTEX),
+    "varying": int(VERTEX),
+    "faceVarying": int(FACE_VARYING),
+    "bezier": int(BEZIER),
+}
 
 
 @dataclass(slots=True, eq=False)

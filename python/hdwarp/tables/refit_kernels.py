@@ -5,12 +5,14 @@ from __future__ import annotations
 import warp as wp
 
 from hdwarp.launch import LANE_OPTIONS
-from hdwarp.tables.bvh_kernels import HUGE, empty_record, is_finite, join, larger, smaller, triangle_box
+from hdwarp.stage import columns
+from hdwarp.tables.bvh_kernels import HUGE, empty_record, is_finite, join, larger, smaller, swept_box, triangle_box
 from hdwarp.tables.structs import vec8f, vec8i, vec16f
 
 wp.set_module_options(LANE_OPTIONS)
 
 EMPTY = wp.constant(-(2**31))  # tables.bvh.EMPTY_CHILD
+BALL = wp.constant(columns.BALL)
 PAD = wp.constant(9.6e-7)  # 8 ulp: what rounding may take off a plane test
 
 
@@ -125,6 +127,65 @@ def fill_leaves(
     leaf_vertices[base + 6] = cx
     leaf_vertices[base + 7] = cy
     leaf_vertices[base + 8] = cz
+    slot = leaf_parent[job]
+    write_box(nodes, node_base + (slot >> 3), slot & 7, padded(box))
+
+
+@wp.kernel(enable_backward=False)
+def fill_swept_leaves(
+    first: wp.int32,
+    step: wp.int32,
+    count: wp.int32,
+    points: wp.array[wp.vec3f],
+    radii: wp.array[wp.float32],
+    pieces: wp.array[wp.int32],
+    size: wp.int32,  # points an item
+    lanes: wp.int32,  # items a leaf
+    item_start: wp.array[wp.int32],
+    point_start: wp.array[wp.int32],
+    leaf_mesh: wp.array[wp.int32],
+    leaf_parent: wp.array[wp.int32],
+    leaf_count: wp.array[wp.int32],
+    slot_item: wp.array[wp.int32],
+    node_base: wp.int32,
+    leaf_base: wp.int32,
+    leaf_vertices: wp.array[vec16f],
+    nodes: wp.array[vec8f],
+):
+    """The numbers of a leaf of points or curves (see MeshColumns) and its box in the parent. What is not finite is put at the origin, with
+    a radius that never hits."""
+    job = first + wp.tid() * step
+    if job >= count:
+        return
+    mesh = leaf_mesh[job]
+    base = 9 * (leaf_base + job)
+    box = empty_record()
+    for lane in range(leaf_count[job]):
+        item = slot_item[16 * job + lane]
+        begin = point_start[mesh] + size * item
+        piece = wp.int32(0)
+        if pieces:
+            piece = pieces[item_start[mesh] + item]
+        own = swept_box(points, radii, begin, size, (piece & BALL) != 0)
+        broken = not own[0] <= -own[3]
+        if not broken:
+            box = join(box, own)
+        number = wp.int32(0)
+        for i in range(size):
+            p = points[begin + i]
+            if broken:
+                p = wp.vec3f()
+            for axis in range(3):
+                at = number * lanes + lane
+                leaf_vertices[base + (at >> 4)][at & 15] = p[axis]
+                number += 1
+            if radii:
+                at = number * lanes + lane
+                leaf_vertices[base + (at >> 4)][at & 15] = wp.where(broken, -1.0, radii[begin + i])
+                number += 1
+        if pieces:
+            at = number * lanes + lane
+            leaf_vertices[base + (at >> 4)][at & 15] = float(piece)
     slot = leaf_parent[job]
     write_box(nodes, node_base + (slot >> 3), slot & 7, padded(box))
 

@@ -97,7 +97,12 @@ class SceneTables:
 
     @property
     def has_shapes(self) -> bool:
-        return bool(self._kind_counts[int(GeometryKind.MESH) + 1 : -1].any())
+        return bool(self._kind_counts[int(GeometryKind.MESH) + 1 : int(GeometryKind.POINTS)].any())
+
+    @property
+    def has_swept(self) -> bool:
+        """Points or curves."""
+        return bool(self._kind_counts[int(GeometryKind.POINTS) : -1].any())
 
     @property
     def has_cutouts(self) -> bool:
@@ -187,7 +192,7 @@ class SceneTables:
         self._sync_previous(None if self._starts_over else rows)
         self._starts_over = False
         self.version += 1
-        kinds = self.has_meshes, self.has_shapes, self.has_cutouts
+        kinds = self.has_meshes, self.has_shapes, self.has_swept, self.has_cutouts
         layout = self._addresses(), self._primvars_dropped, kinds, self.cameras.version, self._restarts
         if layout != self._layout:
             self._layout = layout

@@ -19,6 +19,9 @@ CUBE = wp.constant(int(GeometryKind.CUBE))
 CONE = wp.constant(int(GeometryKind.CONE))
 CAPSULE = wp.constant(int(GeometryKind.CAPSULE))
 PLANE = wp.constant(int(GeometryKind.PLANE))
+POINTS = wp.constant(int(GeometryKind.POINTS))
+TUBES = wp.constant(int(GeometryKind.TUBES))
+RIBBONS = wp.constant(int(GeometryKind.RIBBONS))
 
 
 @wp.struct
@@ -28,6 +31,10 @@ class MeshColumns:
     A *node* is six vec8f (lower x, y, z, upper x, y, z of its eight children) and a vec8i of children: >= 0 a node,
     < 0 leaf -1 - child, EMPTY_CHILD none (its box is inverted, so that no test passes). A *leaf* is up to 16 triangles side by side: nine
     vec16f (a.x a.y a.z b.x ... c.z; lane = triangle). *slot* = 16 * leaf + lane names a triangle.
+
+    Points and curves are meshes too, of items in the place of triangles (see `MeshGeometry`). The 144 numbers of a leaf hold, number by
+    number, those of its items side by side: of up to 16 POINTS x, y, z, radius; of up to 8 TUBES four times that, then the piece; of up to
+    4 RIBBONS eight times x, y, z, then the piece.
     """
 
     nodes: wp.array[vec8f]  # (6 * node_count,)
@@ -71,9 +78,9 @@ class InstanceColumns:
     world: wp.array[wp.int32]  # -1 global
     source: wp.array[wp.int32]  # its row in what follows; an instance that is no copy is its own source
     # One row a source: the rows of the render index.
-    kind: wp.array[wp.int32]  # MESH, SPHERE, CUBE, CONE, CAPSULE, PLANE; -1 draws nothing
+    kind: wp.array[wp.int32]  # MESH, SPHERE, CUBE, CONE, CAPSULE, PLANE, POINTS, TUBES, RIBBONS; -1 draws nothing
     flags: wp.array[wp.int32]  # SINGLE_SIDED, NOT_VISUAL, ...: bits that views hide, or look through the back faces of
-    geometry: wp.array[wp.int32]  # mesh row, -1 for shapes
+    geometry: wp.array[wp.int32]  # mesh row (points and curves have one too), -1 for shapes
     shape: wp.array[wp.vec4f]  # CONE, CAPSULE: radius at the lower and the upper end, half the height; PLANE: half width and length
     rank: wp.array[wp.int32]  # order in which equal depths are settled: the lower wins
     body: wp.array[wp.int32]  # given out; -1 none
@@ -122,7 +129,7 @@ class PrimvarColumns:
     values: wp.array[wp.float32]  # rows of `width` floats; narrower authored values are padded with 0
     indices: wp.array[wp.int32]
     # One row a mesh.
-    mesh_interpolation: wp.array[wp.int32]  # NONE, UNIFORM, VERTEX, FACE_VARYING
+    mesh_interpolation: wp.array[wp.int32]  # NONE, UNIFORM, VERTEX, FACE_VARYING, BEZIER
     mesh_values: wp.array[wp.int32]  # first row in values
     mesh_indices: wp.array[wp.int32]  # first row in indices, -1: not indexed
     # One row an instance; wins over nothing: used where the mesh has none.
@@ -133,6 +140,7 @@ NONE = wp.constant(0)
 UNIFORM = wp.constant(1)
 VERTEX = wp.constant(2)
 FACE_VARYING = wp.constant(3)
+BEZIER = wp.constant(4)  # of curves: rows 4 * segment + 0..3, in Bernstein's basis along the segment
 
 
 @wp.struct

@@ -7,7 +7,7 @@ import functools
 import warp as wp
 
 from hdwarp.launch import LANE_OPTIONS
-from hdwarp.tables.structs import MESH, InstanceColumns, MeshColumns, TopLevel, inverse_of, vec16f
+from hdwarp.tables.structs import MESH, POINTS, InstanceColumns, MeshColumns, TopLevel, inverse_of, vec16f
 from hdwarp.trace.bundles import RayBundle, RayBundles, RayHits, bundle_of_packet
 from hdwarp.trace.free_packet import (
     ACTIVE,
@@ -30,6 +30,7 @@ from hdwarp.trace.pixels import DEPTH_SLACK, depth_of, vec16i
 from hdwarp.trace.rays import Frustum, TileRays, exact_object_rays, frustum_of, object_rays, place_exactly, screen_of, widen_rays
 from hdwarp.trace.shapes import MISS
 from hdwarp.trace.single import launch_rays, trace_rays
+from hdwarp.trace.swept_packet import trace_swept
 
 RUN_LENGTH = 4  # packets a job takes, so that the memory it works in is set up once
 
@@ -37,7 +38,7 @@ RUN_LENGTH = 4  # packets a job takes, so that the memory it works in is set up 
 @functools.cache
 def free_kernel(kinds: SceneKinds, any_hit: bool) -> wp.Kernel:
     """The kernel for scenes of these kinds."""
-    HAS_MESH, HAS_SHAPES, ANY_HIT, RUN = kinds.mesh, kinds.shapes, any_hit, RUN_LENGTH
+    HAS_MESH, HAS_SHAPES, HAS_SWEPT, ANY_HIT, RUN = kinds.mesh, kinds.shapes, kinds.swept, any_hit, RUN_LENGTH
 
     @wp.kernel(enable_backward=False, module="unique", module_options=LANE_OPTIONS)
     def trace_packets(
@@ -146,8 +147,39 @@ def free_kernel(kinds: SceneKinds, any_hit: bool) -> wp.Kernel:
                                             mine,
                                             key_floor,
                                         )
+                                if HAS_SWEPT:
+                                    if kind >= POINTS:
+                                        inverse = inverse_of(instances.world_from_object[instance])
+                                        frame.rays = object_rays(rays, axes.axis, offset, inverse, False, False)
+                                        key_floor = trace_swept(
+                                            kind,
+                                            meshes,
+                                            instances.geometry[source],
+                                            frame,
+                                            near,
+                                            False,
+                                            False,
+                                            ANY_HIT,
+                                            stack,
+                                            stack_depth,
+                                            size,
+                                            PACKET_BLOCKS,
+                                            bounds,
+                                            xs,
+                                            ys,
+                                            near_keys,
+                                            keys,
+                                            slots,
+                                            owners,
+                                            ranks,
+                                            mine,
+                                            key_floor,
+                                            False,
+                                            ranks,  # not read
+                                            ranks,
+                                        )
                                 if HAS_SHAPES:
-                                    if kind > MESH:
+                                    if kind > MESH and kind < POINTS:
                                         placed = instances.world_from_object[instance]
                                         exact = exact_object_rays(widen_rays(rays), axes.axis, offset, placed, False, False)
                                         key_floor = trace_shape_free(

@@ -15,6 +15,7 @@ class SceneKinds:
 
     mesh: bool = True
     shapes: bool = False
+    swept: bool = False  # points and curves
 
 
 @wp.func

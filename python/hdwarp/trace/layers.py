@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warp as wp
 
-from hdwarp.tables.structs import MESH, TILE_HEIGHT, TILE_WIDTH, InstanceColumns, MeshColumns, Peel, ViewRow, Visibility, vec16f
+from hdwarp.tables.structs import TILE_HEIGHT, TILE_WIDTH, InstanceColumns, MeshColumns, Peel, ViewRow, Visibility, vec16f
 from hdwarp.trace.pixels import BLOCKS, vec16i
 
 NOTHING = wp.constant(-3.0e38)  # a near end that nothing is behind
@@ -66,7 +66,7 @@ def look_behind(
                     source = instances.source[owner]
                     behind_ranks[block][p] = instances.rank[source]
                     behind_triangles[block][p] = 0
-                    if instances.kind[source] == MESH:
+                    if instances.geometry[source] >= 0:
                         behind_triangles[block][p] = meshes.slot_triangle[slots[block][p]]
                 slots[block][p] = -1
                 owners[block][p] = -1

@@ -9,6 +9,7 @@ import warp as wp
 from hdwarp.launch import LANE_OPTIONS, Step, launch
 from hdwarp.tables.structs import (
     MESH,
+    POINTS,
     TILE_HEIGHT,
     TILE_WIDTH,
     ClipPlane,
@@ -25,7 +26,7 @@ from hdwarp.trace.instances import NO_CHILD, ObjectFrame, trace_mesh, trace_shap
 from hdwarp.trace.jobs import SceneKinds, find_view
 from hdwarp.trace.layers import look_behind
 from hdwarp.trace.nodes import STACK, push_children
-from hdwarp.trace.pixels import cut_pixels, depth_of, lowest, nearest_depth, nearest_left, start_pixels, store, vec16i
+from hdwarp.trace.pixels import BLOCKS, BLOCKS_X, cut_pixels, depth_of, lowest, nearest_depth, nearest_left, start_pixels, store, vec16i
 from hdwarp.trace.rays import (
     Frustum,
     exact_object_rays,
@@ -38,13 +39,14 @@ from hdwarp.trace.rays import (
     world_rays,
 )
 from hdwarp.trace.shapes import MISS
+from hdwarp.trace.swept_packet import tile_places, trace_swept
 
 
 @functools.cache
 def trace_kernel(kinds: SceneKinds, affine: bool, peel: bool = False) -> wp.Kernel:
     """The kernel for scenes of these kinds; ``affine``: orthographic views may be among the views; ``peel``: it looks behind what marked
     pixels see."""
-    HAS_MESH, HAS_SHAPES, AFFINE, PEEL = kinds.mesh, kinds.shapes, affine, peel
+    HAS_MESH, HAS_SHAPES, HAS_SWEPT, AFFINE, PEEL = kinds.mesh, kinds.shapes, kinds.swept, affine, peel
 
     @wp.kernel(enable_backward=False, module="unique", module_options=LANE_OPTIONS)
     def trace_tiles(
@@ -83,6 +85,11 @@ def trace_kernel(kinds: SceneKinds, affine: bool, peel: bool = False) -> wp.Kern
         mine = wp.zeros(shape=(8,), dtype=vec16i)
         stack = wp.zeros(shape=(STACK,), dtype=wp.int32)
         stack_depth = wp.zeros(shape=(STACK,), dtype=wp.float32)
+        if HAS_SWEPT:
+            xs = wp.zeros(shape=(8,), dtype=vec16f)
+            ys = wp.zeros(shape=(8,), dtype=vec16f)
+            bounds = wp.zeros(shape=(8,), dtype=wp.vec4f)
+            tile_places(BLOCKS_X, BLOCKS, xs, ys, bounds)
         start_pixels(view, rays, tile_x, tile_y, near_keys, keys, slots, owners, ranks)
         near = nearest_depth(view)
         if view.plane_count > 0:
@@ -156,8 +163,39 @@ def trace_kernel(kinds: SceneKinds, affine: bool, peel: bool = False) -> wp.Kern
                                     behind_ranks,
                                     behind_triangles,
                                 )
+                        if HAS_SWEPT:
+                            if kind >= POINTS:
+                                inverse = inverse_of(instances.world_from_object[row])
+                                frame.rays = object_rays(rays, view.forward, offset, inverse, AFFINE, orthographic)
+                                key_floor = trace_swept(
+                                    kind,
+                                    meshes,
+                                    instances.geometry[source],
+                                    frame,
+                                    near,
+                                    AFFINE,
+                                    orthographic,
+                                    False,
+                                    stack,
+                                    stack_depth,
+                                    size,
+                                    BLOCKS,
+                                    bounds,
+                                    xs,
+                                    ys,
+                                    near_keys,
+                                    keys,
+                                    slots,
+                                    owners,
+                                    ranks,
+                                    mine,
+                                    key_floor,
+                                    PEEL,
+                                    behind_ranks,
+                                    behind_triangles,
+                                )
                         if HAS_SHAPES:
-                            if kind > MESH:
+                            if kind > MESH and kind < POINTS:
                                 exact = exact_world_rays(view, tile_x, tile_y)
                                 placed = instances.world_from_object[row]
                                 exact = exact_object_rays(exact, view.forward, offset, placed, AFFINE, orthographic)

@@ -13,7 +13,6 @@ import warp as wp
 
 from hdwarp.launch import LANE_OPTIONS, launch
 from hdwarp.tables.structs import (
-    MESH,
     TILE_HEIGHT,
     TILE_WIDTH,
     ClipPlane,
@@ -67,7 +66,7 @@ def start_depth(near_key: wp.float32, orthographic: wp.bool) -> wp.float32:
 @functools.cache
 def pixel_kernel(kinds: SceneKinds, affine: bool, peel: bool = False, lanes: bool = False) -> wp.Kernel:
     """The kernel for scenes of these kinds; ``affine`` and ``peel`` as for `packet.trace_kernel`. ``lanes``: written for the CPU."""
-    HAS_MESH, HAS_SHAPES, AFFINE, PEEL, LANES = kinds.mesh, kinds.shapes, affine, peel, lanes
+    HAS_MESH, HAS_SHAPES, HAS_SWEPT, AFFINE, PEEL, LANES = kinds.mesh, kinds.shapes, kinds.swept, affine, peel, lanes
 
     @wp.kernel(enable_backward=False, module="unique", module_options=LANE_OPTIONS if lanes else SCALAR_OPTIONS)
     def trace_pixels(
@@ -125,11 +124,12 @@ def pixel_kernel(kinds: SceneKinds, affine: bool, peel: bool = False, lanes: boo
                 found.near_key = out.key[record]
                 source = instances.source[owner]
                 found.behind_rank = instances.rank[source]
-                if instances.kind[source] == MESH:
+                if instances.geometry[source] >= 0:
                     found.behind_triangle = meshes.slot_triangle[out.slot[record]]
         variant = Variant()
         variant.mesh = HAS_MESH
         variant.shapes = HAS_SHAPES
+        variant.swept = HAS_SWEPT
         variant.orthographic = AFFINE
         variant.lanes = LANES
         variant.any_hit = False

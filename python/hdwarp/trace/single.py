@@ -22,7 +22,7 @@ RUN_LENGTH = 16  # rays that a CPU job takes: setting up the stack once for each
 @functools.cache
 def ray_kernel(kinds: SceneKinds, any_hit: bool, lanes: bool) -> wp.Kernel:
     """The kernel for scenes of these kinds. ``lanes``: made for the CPU, else for CUDA (and right on both)."""
-    HAS_MESH, HAS_SHAPES, ANY_HIT, LANES = kinds.mesh, kinds.shapes, any_hit, lanes
+    HAS_MESH, HAS_SHAPES, HAS_SWEPT, ANY_HIT, LANES = kinds.mesh, kinds.shapes, kinds.swept, any_hit, lanes
     RUN = RUN_LENGTH if lanes else 1
 
     @wp.kernel(enable_backward=False, module="unique", module_options=LANE_OPTIONS if lanes else SCALAR_OPTIONS)
@@ -50,6 +50,7 @@ def ray_kernel(kinds: SceneKinds, any_hit: bool, lanes: bool) -> wp.Kernel:
         variant = Variant()
         variant.mesh = HAS_MESH
         variant.shapes = HAS_SHAPES
+        variant.swept = HAS_SWEPT
         variant.orthographic = False
         variant.lanes = LANES
         variant.any_hit = ANY_HIT

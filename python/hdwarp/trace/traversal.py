@@ -10,13 +10,27 @@ from __future__ import annotations
 import warp as wp
 
 from hdwarp.tables.bvh import EMPTY_CHILD
-from hdwarp.tables.structs import MESH, InstanceColumns, MeshColumns, TopLevel, inverse_of, vec8f, vec8i, vec16f
+from hdwarp.tables.structs import MESH, POINTS, RIBBONS, TUBES, InstanceColumns, MeshColumns, TopLevel, inverse_of, vec8f, vec8i, vec16f
 from hdwarp.trace.instances import prefetch_leaf, prefetch_node
 from hdwarp.trace.layers import is_seen_already
 from hdwarp.trace.nodes import NO_HIT, STACK
 from hdwarp.trace.pixels import NO_RANK, depth_of, key_of
 from hdwarp.trace.rays import largest, narrow, times, times_exactly, widen
 from hdwarp.trace.shapes import shape_interval
+from hdwarp.trace.swept import (
+    NOWHERE,
+    POINT_LANES,
+    RIM,
+    ball_interval,
+    leaf_number,
+    leaf_point,
+    ribbon_crossing,
+    ribbon_facing,
+    ribbon_of,
+    ribbon_root,
+    tube_interval,
+    tube_of,
+)
 from hdwarp.trace.triangles import NO_KEY, greatest, smallest
 
 NO_CHILD = wp.constant(EMPTY_CHILD)
@@ -29,6 +43,7 @@ class Variant:
 
     mesh: wp.bool
     shapes: wp.bool
+    swept: wp.bool
     orthographic: wp.bool  # rays may be orthographic: their t may be negative, their origins far away
     lanes: wp.bool  # leaves as SIMD lanes: for the CPU
     any_hit: wp.bool  # the first hit found will do
@@ -317,7 +332,46 @@ def trace_leaf_singly(meshes: MeshColumns, leaf: wp.int32, ray: ObjectRay, found
 
 
 @wp.func
+def take_swept(meshes: MeshColumns, found: Found, t: wp.float32, slot: wp.int32, ray: ObjectRay, variant: Variant) -> Found:
+    """A crossing of a point or curve; NOWHERE, or minus that: none."""
+    key = key_of(t + ray.shift, ray.orthographic)
+    counts = wp.abs(t) < NOWHERE and (ray.orthographic or t > 0.0) and key <= found.near_key
+    if variant.peel:
+        counts = counts and not (key == found.near_key and comes_before(meshes, found, slot, ray))
+    if counts and wins(meshes, found, key, slot, ray):
+        found = take(found, key, slot, ray)
+    return found
+
+
+@wp.func
+def trace_leaf_swept(kind: wp.int32, meshes: MeshColumns, leaf: wp.int32, ray: ObjectRay, found: Found, variant: Variant) -> Found:
+    """The points or pieces of curves of a leaf: where the ray enters them, and where it leaves them, if their back is drawn."""
+    middle = wp.vec3f()
+    for lane in range(meshes.leaf_count[leaf]):
+        slot = 16 * leaf + lane
+        if kind == RIBBONS:
+            ribbon = ribbon_of(meshes.leaf_vertices, leaf, lane, ray.origin)
+            for half in range(2):
+                u = ribbon_root(ribbon, middle, ray.direction, wp.where(half == 0, -RIM, 0.5), wp.where(half == 0, 0.5, 1.0 + RIM))
+                t = ribbon_crossing(ribbon, middle, ray.direction, u)
+                if not (ray.single_sided and ribbon_facing(ribbon, ray.direction, u) > 0.0):
+                    found = take_swept(meshes, found, t, slot, ray, variant)
+        else:
+            interval = wp.vec2f()
+            if kind == TUBES:
+                interval = tube_interval(tube_of(meshes.leaf_vertices, leaf, lane, ray.origin), middle, ray.direction)
+            else:
+                centre = leaf_point(meshes.leaf_vertices, leaf, 0, POINT_LANES, lane) - ray.origin
+                interval = ball_interval(centre, leaf_number(meshes.leaf_vertices, leaf, 3, POINT_LANES, lane), ray.direction)
+            found = take_swept(meshes, found, interval[0], slot, ray, variant)
+            if not ray.single_sided:
+                found = take_swept(meshes, found, interval[1], slot, ray, variant)
+    return found
+
+
+@wp.func
 def trace_mesh_ray(
+    kind: wp.int32,
     meshes: MeshColumns,
     mesh: wp.int32,
     ray: ObjectRay,
@@ -328,7 +382,7 @@ def trace_mesh_ray(
     floor: wp.int32,
     found: Found,
 ) -> Found:
-    """The triangles of one instance, by its mesh's tree. The stack is free from ``floor`` on."""
+    """The triangles, points or pieces of one instance, by its mesh's tree. The stack is free from ``floor`` on."""
     root = meshes.root[mesh]
     if root < 0:
         return found
@@ -351,7 +405,9 @@ def trace_mesh_ray(
             if node >= 0:
                 size = push_hit_children(meshes.nodes, meshes.children, node, slabs, near, far, stack, stack_depth, size)
             elif node != NO_CHILD:
-                if variant.lanes:
+                if variant.swept and kind != MESH:
+                    found = trace_leaf_swept(kind, meshes, -1 - node, ray, found, variant)
+                elif variant.lanes:
                     found = trace_leaf_lanes(meshes, -1 - node, ray, found, variant)
                 else:
                     found = trace_leaf_singly(meshes, -1 - node, ray, found, variant)
@@ -443,12 +499,12 @@ def trace_tree_ray(
                 inside = object_ray(instances, row, ray, origin, variant)
                 source = inside.source
                 kind = wp.where((instances.flags[source] & ray.hides) == 0, instances.kind[source], -1)
-                if variant.mesh:
-                    if kind == MESH:
+                if variant.mesh or variant.swept:
+                    if kind == MESH or kind >= POINTS:
                         mesh = instances.geometry[source]
-                        found = trace_mesh_ray(meshes, mesh, inside, near, variant, stack, stack_depth, size, found)
+                        found = trace_mesh_ray(kind, meshes, mesh, inside, near, variant, stack, stack_depth, size, found)
                 if variant.shapes:
-                    if kind > MESH:
+                    if kind > MESH and kind < POINTS:
                         found = trace_shape_ray(kind, instances, ray, origin - instances.translation[row], inside, variant, found)
                 far = depth_of(found.key, ray.orthographic)
                 if variant.any_hit and found.slot >= 0:

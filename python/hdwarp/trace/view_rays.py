@@ -10,7 +10,6 @@ import warp as wp
 from hdwarp.launch import LANE_OPTIONS, launch
 from hdwarp.tables.structs import (
     GIVEN,
-    MESH,
     SCATTERED,
     TILE_HEIGHT,
     TILE_WIDTH,
@@ -68,7 +67,7 @@ def cut_given_ray(view: ViewRow, planes: wp.array[ClipPlane], origin: wp.vec3f, 
 def view_ray_kernel(kinds: SceneKinds, peel: bool, lanes: bool) -> wp.Kernel:
     """The kernel for scenes of these kinds; ``peel`` as for `packet.trace_kernel`. ``lanes``: made for the CPU, where a job takes a tile;
     else for CUDA, where it takes a pixel (and right on both)."""
-    HAS_MESH, HAS_SHAPES, PEEL, LANES = kinds.mesh, kinds.shapes, peel, lanes
+    HAS_MESH, HAS_SHAPES, HAS_SWEPT, PEEL, LANES = kinds.mesh, kinds.shapes, kinds.swept, peel, lanes
     RUN = int(PIXELS) if lanes else 1
     PARTS = int(PIXELS) // RUN
 
@@ -107,6 +106,7 @@ def view_ray_kernel(kinds: SceneKinds, peel: bool, lanes: bool) -> wp.Kernel:
         variant = Variant()
         variant.mesh = HAS_MESH
         variant.shapes = HAS_SHAPES
+        variant.swept = HAS_SWEPT
         variant.orthographic = False
         variant.lanes = LANES
         variant.any_hit = False
@@ -147,7 +147,7 @@ def view_ray_kernel(kinds: SceneKinds, peel: bool, lanes: bool) -> wp.Kernel:
                                 found.near_key = out.key[record]
                                 source = instances.source[owner]
                                 found.behind_rank = instances.rank[source]
-                                if instances.kind[source] == MESH:
+                                if instances.geometry[source] >= 0:
                                     found.behind_triangle = meshes.slot_triangle[out.slot[record]]
                         near = start_depth(found.near_key, False)
                         if found.key <= found.near_key:
