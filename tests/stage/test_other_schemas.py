@@ -79,7 +79,7 @@ def test_codeless_types_are_what_they_derive_from(tmp_path):
         "/c": ["MESH", 1.0, 1],
         "/f/g": ["SPHERE", 0.5, 2],
     }
-    assert found["told"] == {"/d": "empty-mesh", "/e": "unsupported-type"}
+    assert found["told"] == {"/d": "empty-mesh", "/e": "empty-points"}
     assert found["faceted"]
 
 

@@ -33,14 +33,16 @@ def _check_gprim(gprim: Gprim) -> None:
     count = len(gprim.transforms)
     if gprim.kind not in list(GeometryKind):
         refuse(f"kind is {gprim.kind!r}; expected a GeometryKind")
-    if (gprim.kind == GeometryKind.MESH) != (gprim.mesh is not None):
-        refuse("a mesh has kind MESH and a MeshGeometry, and nothing else has one")
+    if GeometryKind(gprim.kind).is_mesh != (gprim.mesh is not None):
+        refuse("a prim of kind MESH, POINTS, TUBES or RIBBONS has a MeshGeometry, and nothing else has one")
     if gprim.instance_ids is not None and len(gprim.instance_ids) != count:
         refuse(f"it has {len(gprim.instance_ids)} instance_ids for {count} transforms")
     for name, values in gprim.instance_primvars.items():
         if len(values) != count:
             refuse(f"instance primvar {name!r} has {len(values)} values for {count} transforms")
     if gprim.mesh is not None:
+        if gprim.mesh.form != gprim.kind:
+            refuse(f"kind is {gprim.kind!r}, and the form of its MeshGeometry {gprim.mesh.form!r}; they must be the same")
         _check_mesh(gprim.mesh, len(gprim.subset_materials), refuse)
 
 
@@ -48,7 +50,9 @@ def _check_mesh(mesh: MeshGeometry, slots: int, refuse) -> None:
     triangles = len(mesh.triangle_face)
     if np.shape(mesh.points)[1:] != (3,):
         refuse(f"points are {np.shape(mesh.points)}; expected (P, 3)")
-    for name, limit in (("triangle_points", len(mesh.points)), ("triangle_corners", mesh.corner_count)):
+    is_curve = mesh.form in (GeometryKind.TUBES, GeometryKind.RIBBONS)
+    point_limit = mesh.corner_count if is_curve else len(mesh.points)
+    for name, limit in (("triangle_points", point_limit), ("triangle_corners", mesh.corner_count)):
         if getattr(mesh, name).shape != (triangles, 3):
             refuse(f"{name} are {getattr(mesh, name).shape}; expected ({triangles}, 3), a row for each of triangle_face")
         _check_range(getattr(mesh, name), limit, name, refuse)
@@ -57,10 +61,34 @@ def _check_mesh(mesh: MeshGeometry, slots: int, refuse) -> None:
         if len(mesh.face_subset) != mesh.face_count:
             refuse(f"face_subset has {len(mesh.face_subset)} values for {mesh.face_count} faces")
         _check_range(np.maximum(mesh.face_subset, 0), max(slots, 1), "face_subset", refuse)
-    expected = {"uniform": mesh.face_count, "vertex": len(mesh.points), "faceVarying": mesh.corner_count}
+    if mesh.form == GeometryKind.MESH:
+        expected = {"uniform": mesh.face_count, "vertex": len(mesh.points), "faceVarying": mesh.corner_count}
+    else:
+        _check_form(mesh, refuse)
+        expected = {"uniform": mesh.face_count}
+        if is_curve:
+            expected |= {"faceVarying": mesh.corner_count, "bezier": 4 * mesh.face_count}
     for name, primvar in [("normals", mesh.normals), *mesh.primvars.items()]:
         if primvar is not None:
             _check_primvar(name, primvar, expected, refuse)
+
+
+def _check_form(mesh: MeshGeometry, refuse) -> None:
+    """Columns that points and curves have and meshes have not."""
+    count = len(mesh.triangle_face)
+    rows = {GeometryKind.POINTS: 1, GeometryKind.TUBES: 4, GeometryKind.RIBBONS: 8}[mesh.form]
+    if len(mesh.points) != rows * count:
+        refuse(f"points are {np.shape(mesh.points)}; expected ({rows * count}, 3), {rows} for each of triangle_face")
+    radii = None if mesh.form == GeometryKind.RIBBONS else (rows * count,)
+    if (None if mesh.radii is None else np.shape(mesh.radii)) != radii:
+        refuse(f"radii are {None if mesh.radii is None else np.shape(mesh.radii)}; expected {radii}")
+    pieces = None if mesh.form == GeometryKind.POINTS else (count,)
+    if (None if mesh.pieces is None else np.shape(mesh.pieces)) != pieces:
+        refuse(f"pieces are {None if mesh.pieces is None else np.shape(mesh.pieces)}; expected {pieces}")
+    if mesh.pieces is not None and count and mesh.pieces.min() < 16:
+        refuse(f"pieces hold {int(mesh.pieces.min())}; expected 16 (2^m + k) + flags, 16 or more")
+    if mesh.ids is not None and (mesh.form != GeometryKind.POINTS or np.shape(mesh.ids) != (mesh.face_count,)):
+        refuse(f"ids are {np.shape(mesh.ids)}; expected ({mesh.face_count},), of POINTS only")
 
 
 def _check_primvar(name: str, primvar: Primvar, expected: dict[str, int], refuse) -> None:

@@ -9,11 +9,12 @@ import numpy as np
 from hdwarp.stage.columns import MeshGeometry, Primvar
 
 _SAMPLES = 64
+_TOPOLOGY = ("triangle_corners", "triangle_points", "triangle_face", "face_subset", "pieces", "ids")
 
 
 def mesh_sketch(mesh: MeshGeometry) -> tuple:
     """Equal for equal meshes, and for hardly any others: sizes, and a sample of what varies over the mesh."""
-    sketch = mesh.owner, len(mesh.points), mesh.face_count, mesh.corner_count, len(mesh.triangle_face), _sample(mesh.points)
+    sketch = mesh.owner, mesh.form, len(mesh.points), mesh.face_count, mesh.corner_count, len(mesh.triangle_face), _sample(mesh.points)
     if not mesh.primvars:
         return sketch
     return *sketch, *((name, _sample(primvar.values)) for name, primvar in sorted(mesh.primvars.items()))
@@ -27,15 +28,15 @@ def same_mesh(a: MeshGeometry, b: MeshGeometry) -> bool:
         return False
     if a.primvars.keys() != b.primvars.keys() or not same_topology(a, b) or not same_bits(a.points, b.points):
         return False
+    if not same_bits(a.radii, b.radii):
+        return False
     return all(same_primvar(x, y) for x, y in _primvars(a, b))
 
 
 def same_topology(a: MeshGeometry, b: MeshGeometry) -> bool:
-    """Whether the BVH of one, its points moved, will do for the other: same triangles, and as many points."""
-    sizes = [(mesh.face_count, mesh.corner_count, len(mesh.points)) for mesh in (a, b)]
-    return sizes[0] == sizes[1] and all(
-        same_bits(getattr(a, name), getattr(b, name)) for name in ("triangle_corners", "triangle_points", "triangle_face", "face_subset")
-    )
+    """Whether the BVH of one, its points and radii moved, will do for the other: same triangles, and as many points."""
+    sizes = [(mesh.form, mesh.face_count, mesh.corner_count, len(mesh.points)) for mesh in (a, b)]
+    return sizes[0] == sizes[1] and all(same_bits(getattr(a, name), getattr(b, name)) for name in _TOPOLOGY)
 
 
 def same_primvars(a: MeshGeometry, b: MeshGeometry) -> bool:

@@ -120,6 +120,6 @@ class MeshRows:
 
 def _differences(before: MeshGeometry, after: MeshGeometry) -> DirtyBits:
     """What differs between two meshes of the same triangles."""
-    same = before.is_moved == after.is_moved and same_bits(before.points, after.points)
+    same = before.is_moved == after.is_moved and same_bits(before.points, after.points) and same_bits(before.radii, after.radii)
     bits = DirtyBits.CLEAN if same else DirtyBits.POINTS
     return bits if bits and same_primvars(before, after) else bits | DirtyBits.PRIMVAR  # equal in both: the normals differ

@@ -167,7 +167,7 @@ def _is_subset(prim: Usd.Prim) -> bool:
 
 
 def _may_have_subsets(prim: Usd.Prim) -> bool:
-    return prim.IsA(UsdGeom.Mesh) or prim.IsA(UsdGeom.TetMesh) or prim.IsA(UsdGeom.NurbsPatch)
+    return prim.IsA(UsdGeom.PointBased)
 
 
 def _look_for_materials(

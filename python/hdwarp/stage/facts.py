@@ -31,6 +31,8 @@ class Category(IntEnum):
     MESH = auto()
     TETS = auto()
     PATCH = auto()
+    POINTS = auto()
+    BASIS_CURVES = auto()
     SHAPE = auto()
     POINT_INSTANCER = auto()
     CAMERA = auto()
@@ -42,7 +44,8 @@ class Category(IntEnum):
 
 
 WITH_FACES = (Category.MESH, Category.TETS)  # what GeomSubsets can take faces of
-GEOMETRY = (*WITH_FACES, Category.PATCH)  # drawn as a mesh
+CURVES = (Category.BASIS_CURVES,)
+GEOMETRY = (*WITH_FACES, Category.PATCH, Category.POINTS, *CURVES)  # what has a MeshGeometry
 
 
 class Facts:
@@ -109,7 +112,13 @@ class Properties:
 
 
 _SHAPES = {name: getattr(UsdGeom, name) for name in SHAPE_TYPES}
-_KNOWN_TYPES = {Category.MESH: "Mesh", Category.TETS: "TetMesh", Category.PATCH: "NurbsPatch"}  # of what is drawn as its type says
+_KNOWN_TYPES = {  # of what is drawn as its type says
+    Category.MESH: "Mesh",
+    Category.TETS: "TetMesh",
+    Category.PATCH: "NurbsPatch",
+    Category.POINTS: "Points",
+    Category.BASIS_CURVES: "BasisCurves",
+}
 # Properties that say nothing to what is below a prim: read where its geometry is read.
 _SILENT = frozenset(
     ("points", "faceVertexCounts", "faceVertexIndices", "extent", "normals", "subdivisionScheme", "doubleSided", "orientation")
@@ -319,6 +328,8 @@ def _category(prim: Usd.Prim, type_name: str) -> tuple[Category, bool]:
         (UsdGeom.Mesh, Category.MESH),
         (UsdGeom.TetMesh, Category.TETS),
         (UsdGeom.NurbsPatch, Category.PATCH),
+        (UsdGeom.Points, Category.POINTS),
+        (UsdGeom.BasisCurves, Category.BASIS_CURVES),
         (UsdGeom.PointInstancer, Category.POINT_INSTANCER),
         (UsdGeom.Camera, Category.CAMERA),
         (UsdGeom.Subset, Category.SUBSET),

@@ -83,7 +83,7 @@ def _placed(gprims: Sequence[Gprim]) -> Iterator[_Placed]:
         if not len(transforms):
             continue
         if gprim.mesh not in used:
-            used[gprim.mesh] = _used_points(gprim.mesh)
+            used[gprim.mesh] = used_points(gprim.mesh)
         ends = _round_ends(gprim)
         points = None if ends else _SQUARE if gprim.kind == GeometryKind.PLANE else used[gprim.mesh]
         if ends or len(points):
@@ -154,8 +154,16 @@ def _flat_normal(placed: list[_Placed]) -> np.ndarray | None:
     return vectors[:, 0] if values[0] <= 1e-4 * values[1] else None
 
 
-def _used_points(mesh: MeshGeometry) -> np.ndarray:
-    """The points that triangles use: others (bad ones among them) are not in the picture."""
+def used_points(mesh: MeshGeometry) -> np.ndarray:
+    """(P, 3) float64 points whose hull holds all of a mesh. Those that no triangle uses, bad ones among them, are not in the picture."""
+    if mesh.form != GeometryKind.MESH:
+        points = mesh.points.astype(np.float64)
+        if mesh.radii is None:
+            return points
+        reach = np.zeros((6, len(points), 3))  # the tips of an octahedron of which the cube about the ball is the box
+        for axis in range(3):
+            reach[2 * axis, :, axis], reach[2 * axis + 1, :, axis] = mesh.radii, -mesh.radii
+        return (points + reach).reshape(-1, 3)
     return mesh.points[np.unique(mesh.triangle_points)].astype(np.float64)
 
 

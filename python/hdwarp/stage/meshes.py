@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -193,6 +193,14 @@ def read_over_faces(
 def read_points(prim: Usd.Prim, names: Collection[str], time: Usd.TimeCode) -> np.ndarray | str | None:
     """(P, 3) float32; None: no value; str: what is wrong with it."""
     return _array(prim, "points", names, time, 3)
+
+
+def deformed(points: np.ndarray, normals: Primvar | None, deform: Callable[[RawMesh], None]) -> tuple[np.ndarray, Primvar | None]:
+    """Points, and normals that are theirs, of what has no faces as ``deform`` moves those of a mesh."""
+    none = np.zeros(0, np.int32)
+    raw = RawMesh(points, none, none, None, False, "none", normals, {}, None, [])
+    deform(raw)
+    return raw.points, raw.normals
 
 
 def _plain_normals(prim: Usd.Prim, time: Usd.TimeCode, expected: dict[str, int], path: str, diagnostics: Diagnostics) -> Primvar | None:

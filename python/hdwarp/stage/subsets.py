@@ -20,18 +20,21 @@ class Subsets:
     face_subset: np.ndarray | None
 
 
-def read_subsets(prims: list[Usd.Prim], face_count: int, time: Usd.TimeCode, mesh_path: str, diagnostics: Diagnostics) -> Subsets:
-    """Only face subsets of family materialBind carry materials. USD forbids a face in two of them and says nothing of what it would be:
-    the first counts, which a diagnostic says, as it says where the family is not of the type it is said to be."""
+def read_subsets(
+    prims: list[Usd.Prim], face_count: int, time: Usd.TimeCode, mesh_path: str, diagnostics: Diagnostics, *, element: str = "face"
+) -> Subsets:
+    """Only face subsets of family materialBind carry materials (of Points, "point" ones: ``element``). USD forbids a face in two of them
+    and says nothing of what it would be: the first counts, which a diagnostic says, as it says where the family is not of the type it is
+    said to be."""
     slots: list[tuple[str, bool]] = []
     face_subset = np.full(face_count, -1, np.int16)
     for prim in prims:
         if prim.GetAttribute("familyName").Get() != "materialBind":
             continue
         path = f"{mesh_path}/{prim.GetName()}"
-        element_type = prim.GetAttribute("elementType").Get()
-        if element_type not in (None, "face"):
-            diagnostics.note(path, "subset-type", f"elementType is '{element_type}'; only face subsets carry materials, it is ignored")
+        element_type = prim.GetAttribute("elementType").Get() or "face"
+        if element_type != element:
+            diagnostics.note(path, "subset-type", f"elementType is '{element_type}'; only {element} subsets carry materials, it is ignored")
             continue
         value = prim.GetAttribute("indices").Get(time)
         faces = np.asarray(value) if value is not None else np.zeros(0, np.int32)
@@ -58,7 +61,7 @@ def read_subsets(prims: list[Usd.Prim], face_count: int, time: Usd.TimeCode, mes
             diagnostics.warning(
                 path,
                 "subset-duplicates",
-                f"{len(faces) - len(once) + int(taken.sum())} indices name a face that this or an earlier subset already holds;"
+                f"{len(faces) - len(once) + int(taken.sum())} indices name a {element} that this or an earlier subset already holds;"
                 " the first one counts",
             )
         face_subset[once[~taken]] = len(slots)

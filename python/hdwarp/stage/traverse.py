@@ -9,15 +9,18 @@ from pxr import Gf, Sdf, Usd, UsdGeom
 
 from hdwarp.errors import Diagnostic, Diagnostics, OwnedDiagnostics
 from hdwarp.stage import draw_modes, lod, primvars, shapes
-from hdwarp.stage.columns import GeometryKind
-from hdwarp.stage.facts import GEOMETRY, Category, FactReader, Facts, read_facts
+from hdwarp.stage.columns import GeometryKind, MeshGeometry
+from hdwarp.stage.curves import read_curves
+from hdwarp.stage.facts import CURVES, GEOMETRY, Category, FactReader, Facts, read_facts
 from hdwarp.stage.instancers import InstancerData, Instances, place, read_instancer
 from hdwarp.stage.mesh_batch import move_points
 from hdwarp.stage.meshes import MeshEntry, MeshSet, RawMesh, read_mesh, read_points
 from hdwarp.stage.patches import read_patch
 from hdwarp.stage.path_map import PathMap
+from hdwarp.stage.points import read_balls
 from hdwarp.stage.skin import Skin
 from hdwarp.stage.skinning import Skinning
+from hdwarp.stage.subsets import Subsets
 from hdwarp.stage.tets import read_tets
 from hdwarp.stage.transforms import columns_from_gf
 
@@ -98,7 +101,7 @@ class Walk:
     cameras: dict[str, tuple[Gf.Matrix4d, str]] = field(default_factory=dict)
     lights: dict[str, tuple[Gf.Matrix4d, str]] = field(default_factory=dict)
     types: dict[str, str | dict[str, int]] = field(default_factory=dict)  # owner -> type of an imageable prim; types and their numbers
-    skinned: dict[tuple[Skin | None, bytes | None], MeshEntry] = field(default_factory=dict)  # never kept longer: poses are read anew
+    skinned: dict[tuple, MeshEntry] = field(default_factory=dict)  # by pose; never kept longer: poses are read anew
     contents: list[tuple[str, str]] = field(default_factory=list)  # (path of a subtree, owner of what it is drawn by)
     sources: list[tuple[str, str]] = field(default_factory=list)  # (path of a prim, owner of what is made from its values)
     visited: int = 0
@@ -308,10 +311,11 @@ def _mesh_entry(walk: Walk, facts: Facts, state: State) -> MeshEntry:
     inherited_normals = state.constants.get("normals")
     time, path = walk.reader.time, _own_path(facts, state)
     skin = _skin(walk, facts, state)
-    pose = skin, None if inherited_normals is None else inherited_normals.tobytes()
+    inherited_widths = _inherited_widths(facts, state)
+    pose = skin, *[None if value is None else value.tobytes() for value in (inherited_normals, inherited_widths)]
     if skin is not None and pose in walk.skinned:
         return walk.skinned[pose]
-    is_kept = inherited_normals is None and skin is None
+    is_kept = inherited_normals is None and inherited_widths is None and skin is None
     entry = walk.geometry.get(path) if is_kept else None
     if entry is not None and entry.has_new_points:
         points = read_points(facts.prim, facts.names, time)
@@ -328,8 +332,15 @@ def _mesh_entry(walk: Walk, facts: Facts, state: State) -> MeshEntry:
             skin.deform(raw)
             told.share(skin.told, skin.path, state.path, _own_path(facts, state))
 
-    arguments = facts.prim, facts.names, facts.varying, facts.subsets, inherited_normals, time, state.path, told
-    if facts.category is Category.PATCH:
+    own = facts.prim, facts.names, facts.varying, facts.subsets
+    arguments = *own, inherited_normals, time, state.path, told
+    if facts.category is Category.POINTS:
+        _take_built(entry, read_balls(*own, inherited_widths, time, state.path, told, deform=deform))
+        found = None
+    elif facts.category in CURVES:
+        _take_built(entry, read_curves(*own, inherited_normals, inherited_widths, time, state.path, told, deform=deform))
+        found = None
+    elif facts.category is Category.PATCH:
         found = read_patch(*arguments, deform=deform)
     else:
         found = (read_tets if facts.category is Category.TETS else read_mesh)(*arguments)
@@ -345,6 +356,20 @@ def _mesh_entry(walk: Walk, facts: Facts, state: State) -> MeshEntry:
     elif skin is not None:
         walk.skinned[pose] = entry
     return entry
+
+
+def _take_built(entry: MeshEntry, found: tuple[MeshGeometry, Subsets] | None) -> None:
+    """What points and curves are read as needs nothing more."""
+    entry.is_built = True
+    if found is not None:
+        entry.built, entry.slots = found[0], found[1].slots
+
+
+def _inherited_widths(facts: Facts, state: State) -> np.ndarray | None:
+    """Constant `primvars:widths` from above of what has widths."""
+    if facts.category is not Category.POINTS and facts.category not in CURVES:
+        return None
+    return state.constants.get("widths") if facts.constants is None or "widths" not in facts.constants else None
 
 
 def _skin(walk: Walk, facts: Facts, state: State) -> Skin | None:

@@ -1,0 +1,180 @@
+"""stage.curve_pieces: cubics -> pieces short enough to be traced: halved until they turn little, with their caps and joints. NumPy only."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from hdwarp.stage.columns import BALL, CAPPED_END, CAPPED_START, STRAIGHT
+from hdwarp.stage.curve_bases import Pieces, joined, linear_bezier
+
+DEEPEST = 8  # how often a segment is halved at most
+TUBE_TURN, RIBBON_TURN = math.radians(20.0), math.radians(12.0)
+_UNEVEN = 2.0  # largest ratio of the lengths of the parts of a piece's control polygon
+_BEND = 0.1  # largest second difference of the radii, of the mean part of the control polygon
+_JOINT = math.radians(0.5)  # a smaller angle between pieces shows no gap
+_STRAIGHT = 1e-6  # of the chord
+
+
+@dataclass(slots=True, eq=False)
+class Cut:
+    """Pieces in the order of their segments, ready for tables."""
+
+    pieces: Pieces  # control (n, 4, k): x, y, z and whatever came with them; of straight ones evenly spaced
+    straight: np.ndarray  # (n,) bool
+    run: np.ndarray  # (n,) int64: pieces that follow one another without a gap have the same
+    closed: np.ndarray  # (n,) bool: the run is a ring
+
+    def first(self) -> np.ndarray:
+        """(n,) bool: pieces with which a run begins."""
+        return np.diff(self.run, prepend=-1) != 0
+
+    def last(self) -> np.ndarray:
+        return np.diff(self.run, append=-1) != 0
+
+    def before(self) -> np.ndarray:
+        """(n,) int64: the piece that each one follows, around rings too; -1: none."""
+        number = np.arange(len(self.run)) - 1
+        first, last = np.flatnonzero(self.first()), np.flatnonzero(self.last())
+        number[first] = np.where(self.closed[first], last, -1)
+        return number
+
+
+def cut(pieces: Pieces, run: np.ndarray, closed: np.ndarray, *, turn: float, radius: int | None, across: slice | None = None) -> Cut:
+    """Halve ``pieces`` (control x, y, z first), all at once level by level, until each turns by ``turn`` at most and is even.
+
+    ``run``, ``closed``: by segment: which run it is of, and whether that is a ring. ``radius``: component whose second differences must be
+    small; ``across``: three components that are a vector which may turn no more than the piece. What is uneven even at the last level, as
+    cusps are, becomes straight; what has no length is dropped.
+    """
+    done: list[Pieces] = []
+    hopeless = np.zeros(0, np.int64)
+    todo = pieces
+    while len(todo):
+        fits = _fits(todo.control, turn, radius, across)
+        deepest = todo.level >= DEEPEST
+        stop = fits | deepest
+        done.append(todo.take(stop))
+        hopeless = np.concatenate((hopeless, ~fits[stop]))
+        todo = halved(todo.take(~stop))
+    found = joined(done) if done else pieces
+    order = np.lexsort((found.start, found.segment))
+    found, hopeless = found.take(order), hopeless[order].astype(bool)
+    # A piece whose ends meet at the last level is a point or a loop of no size.
+    long = _longest(found.control[:, :, :3] - found.control[:, :1, :3]) > 0.0
+    long &= ~hopeless | (np.abs(found.control[:, 3, :3] - found.control[:, 0, :3]) > 0.0).any(axis=1)
+    if not long.all():
+        found, hopeless = found.take(long), hopeless[long]
+    straight = hopeless | is_straight(found.control, radius)
+    even = linear_bezier(found.control[straight, 0], found.control[straight, 3])
+    found.control[hopeless] = even[hopeless[straight]]
+    found.control[straight, :, :3] = even[:, :, :3]
+    if radius is not None:
+        found.control[straight, :, radius] = even[:, :, radius]
+    return Cut(found, straight, run[found.segment], closed[found.segment])
+
+
+def halved(pieces: Pieces) -> Pieces:
+    """Both halves of each, by de Casteljau."""
+    a, b, c, d = (pieces.control[:, i] for i in range(4))
+    ab, bc, cd = 0.5 * (a + b), 0.5 * (b + c), 0.5 * (c + d)
+    abc, bcd = 0.5 * (ab + bc), 0.5 * (bc + cd)
+    middle = 0.5 * (abc + bcd)
+    control = np.concatenate((np.stack((a, ab, abc, middle), axis=1), np.stack((middle, bcd, cd, d), axis=1)))
+    number = np.concatenate((2 * pieces.number, 2 * pieces.number + 1))
+    return Pieces(control, np.tile(pieces.segment, 2), np.tile(pieces.level + 1, 2), number)
+
+
+def _fits(control: np.ndarray, turn: float, radius: int | None, across: slice | None) -> np.ndarray:
+    """(n,) bool: pieces that need no halving; those of no length do not."""
+    edge = np.diff(control[:, :, :3], axis=1)
+    edge /= np.maximum(_longest(edge), 1e-300)[:, None, None]  # squares neither overflow nor vanish
+    length = np.sqrt(np.einsum("nij,nij->ni", edge, edge))
+    least, cosine = length.min(axis=1), math.cos(turn)
+    good = (length.max(axis=1) <= _UNEVEN * least) & (least > 0.0)
+    for i, j in ((0, 1), (1, 2), (0, 2)):
+        good &= np.einsum("nj,nj->n", edge[:, i], edge[:, j]) >= cosine * length[:, i] * length[:, j] * (1.0 - 1e-12)
+    if radius is not None:
+        r = control[:, :, radius]
+        bend = np.abs(r[:, 2:] - 2.0 * r[:, 1:3] + r[:, :2]).max(axis=1)
+        mean = np.sqrt(np.einsum("nij,nij->ni", *(2 * [np.diff(control[:, :, :3], axis=1)]))).mean(axis=1)
+        good &= bend <= _BEND * mean
+    if across is not None:
+        good &= _turns_little(control[:, :, across], cosine)
+    return good | (length.max(axis=1) == 0.0)
+
+
+def _turns_little(vector: np.ndarray, cosine: float) -> np.ndarray:
+    """(n,) bool: which of (n, 4, 3) cubics of vectors stay within an angle of their first one. Those with none do."""
+    size = np.sqrt(np.einsum("nij,nij->ni", vector, vector))
+    dot = np.einsum("nij,nj->ni", vector[:, 1:], vector[:, 0])
+    return ((dot >= cosine * size[:, 1:] * size[:, :1] * (1.0 - 1e-12)) | (size[:, 1:] * size[:, :1] == 0.0)).all(axis=1)
+
+
+def _longest(vectors: np.ndarray) -> np.ndarray:
+    """(n,) largest component of (n, m, 3)."""
+    return np.abs(vectors).reshape(len(vectors), -1).max(axis=1, initial=0.0)
+
+
+def is_straight(control: np.ndarray, radius: int | None) -> np.ndarray:
+    """(n,) bool: control points within 1e-6 of evenly spaced, and so the radii."""
+    even = linear_bezier(control[:, 0], control[:, 3])
+    chord = _longest((control[:, 3, :3] - control[:, 0, :3])[:, None])
+    found = _longest(control[:, :, :3] - even[:, :, :3]) <= _STRAIGHT * chord
+    if radius is not None:
+        largest = np.maximum(control[:, :, radius].max(axis=1, initial=0.0), chord)
+        found &= np.abs(control[:, :, radius] - even[:, :, radius]).max(axis=1, initial=0.0) <= _STRAIGHT * largest
+    return found
+
+
+def tangents(control: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Unit directions (n, 3) at the start and the end of (n, 4, >= 3) cubics that have a length."""
+    points = control[:, :, :3]
+    start, end = _first_of(points[:, 1:] - points[:, :1]), _first_of(points[:, 3:] - points[:, 2::-1])
+    return start, end
+
+
+def _first_of(arms: np.ndarray) -> np.ndarray:
+    """The first of (n, 3, 3) vectors that has a length, made 1."""
+    size = np.abs(arms).max(axis=2)
+    there = size > 1e-12 * size.max(axis=1, keepdims=True)
+    rows = np.arange(len(arms))
+    which = there.argmax(axis=1)
+    vector = arms[rows, which] / np.maximum(size[rows, which], 1e-300)[:, None]
+    return vector / np.maximum(np.sqrt(np.einsum("ni,ni->n", vector, vector)), 1e-300)[:, None]
+
+
+def codes(pieces: Pieces, flags: np.ndarray) -> np.ndarray:
+    """(n,) int32 of `MeshGeometry.pieces`."""
+    return (16 * ((1 << pieces.level) + pieces.number) + flags).astype(np.int32)
+
+
+def caps(done: Cut) -> np.ndarray:
+    """(n,) int64 flags: ends of runs that are no rings, and what is straight."""
+    open_ = ~done.closed
+    return CAPPED_START * (done.first() & open_) + CAPPED_END * (done.last() & open_) + STRAIGHT * done.straight
+
+
+def joints(done: Cut) -> np.ndarray:
+    """(m,) int64: pieces at whose start there is an angle to what they follow, which a ball fills."""
+    if not len(done.run):
+        return np.zeros(0, np.int64)
+    start, end = tangents(done.pieces.control)
+    before = done.before()
+    bent = np.flatnonzero(before >= 0)
+    cosine = np.einsum("ni,ni->n", start[bent], end[before[bent]])
+    return bent[cosine < math.cos(_JOINT)]
+
+
+def with_balls(done: Cut, at: np.ndarray) -> tuple[Pieces, np.ndarray]:
+    """The pieces, and before each of ``at`` a ball at its start; codes (n,)."""
+    pieces = done.pieces
+    balls = pieces.take(at)
+    balls.control = np.repeat(balls.control[:, :1], 4, axis=1)
+    both = joined([pieces, balls])
+    flags = np.concatenate((caps(done), np.full(len(at), BALL)))
+    order = np.argsort(np.concatenate((2 * np.arange(len(pieces)) + 1, 2 * at)), kind="stable")
+    both = both.take(order)
+    return both, codes(both, flags[order])
