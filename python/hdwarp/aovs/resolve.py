@@ -87,8 +87,8 @@ class ResolvePlan:
         ``"normals"`` are the shading normals of meshes (3 wide), ``"displayColor"`` the base colour where no material gives one (3 wide).
         ``outputs``: an array an AOV, of its pixel type and any shape, filled from `ViewRow.output` on. ``clear``: values by AOV name.
         ``previous_views``, ``previous``: views and places in the frame before, for `motion`; None: as now. ``rays``: those of views whose
-        rays are given; ``lenses``: whether there are views of other rays. `depth` and `motion` are of these alone. ``swept``: there are points
-        or curves.
+        rays are given; ``lenses``: whether there are views of other rays. `depth` and `motion` are of these alone.
+        ``swept``: there are points or curves.
         Every device array must have at least one item, as `tables.storage` sees to.
         """
         self.device = wp.get_device(device)

@@ -391,7 +391,7 @@ def geometry_kernel(lanes: int, given: bool = False, swept: bool = False) -> wp.
                 if (kinds & ((1 << POINTS) | (1 << TUBES) | (1 << RIBBONS))) != 0:
                     for lane in range(LANES):
                         if kind[lane] >= POINTS:
-                            hit = swept_hit(
+                            swept = swept_hit(
                                 kind[lane],
                                 vertices,
                                 slot[lane],
@@ -399,12 +399,12 @@ def geometry_kernel(lanes: int, given: bool = False, swept: bool = False) -> wp.
                                 wp.vec3d(dx[lane], dy[lane], dz[lane]),
                                 seen_distance(key[lane], view.orthographic),
                             )
-                            t[lane] = hit.t
-                            normal = unit_of(hit.normal)
-                            nx[lane] = normal[0]
-                            ny[lane] = normal[1]
-                            nz[lane] = normal[2]
-                            w0[lane] = wp.float32(hit.along)
+                            t[lane] = swept.t
+                            unit_normal = unit_of(swept.normal)
+                            nx[lane] = unit_normal[0]
+                            ny[lane] = unit_normal[1]
+                            nz[lane] = unit_normal[2]
+                            w0[lane] = wp.float32(swept.along)
                             w1[lane] = 0.0
                             if kind[lane] == POINTS:
                                 weights = sphere_parameters(wp.vec3f(nx[lane], ny[lane], nz[lane]))
