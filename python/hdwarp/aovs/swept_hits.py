@@ -5,10 +5,9 @@ from __future__ import annotations
 import warp as wp
 
 from hdwarp.tables.structs import POINTS, TUBES
-from hdwarp.trace.swept import BALL, CAPPED_END, CAPPED_START, POINT_LANES, RIBBON_LANES, TUBE_LANES
+from hdwarp.trace.swept import BALL, CAPPED_END, CAPPED_START, POINT_LANES, RIBBON_LANES, RIBBON_PARTS, TUBE_LANES
 
 _ZERO = wp.constant(wp.float64(0.0))
-_HALF = wp.constant(wp.float64(0.5))
 _ONE = wp.constant(wp.float64(1.0))
 _TWO = wp.constant(wp.float64(2.0))
 _THREE = wp.constant(wp.float64(3.0))
@@ -181,7 +180,7 @@ def tube_hit(vertices: wp.array[wp.float32], slot: wp.int32, origin: wp.vec3d, d
 
 @wp.func
 def ribbon_hit(vertices: wp.array[wp.float32], slot: wp.int32, origin: wp.vec3d, direction: wp.vec3d, seen: wp.float64) -> SweptHit:
-    """The crossing of either half nearest to where it was seen, by Newton's steps from where false position comes to."""
+    """The crossing of any part nearest to where it was seen, by Newton's steps from where false position comes to."""
     p0, p1 = point_at(vertices, slot, 0, RIBBON_LANES), point_at(vertices, slot, 3, RIBBON_LANES)
     p2, p3 = point_at(vertices, slot, 6, RIBBON_LANES), point_at(vertices, slot, 9, RIBBON_LANES)
     w0, w1 = point_at(vertices, slot, 12, RIBBON_LANES) - p0, point_at(vertices, slot, 15, RIBBON_LANES) - p1
@@ -191,8 +190,9 @@ def ribbon_hit(vertices: wp.array[wp.float32], slot: wp.int32, origin: wp.vec3d,
     hit.t = seen
     nearest = wp.float64(1.0e300)
     at_u, at_v = wp.float64(0.5), wp.float64(0.5)
-    for half in range(2):
-        low, high = wp.float64(half) * _HALF, wp.float64(half) * _HALF + _HALF
+    share = _ONE / wp.float64(RIBBON_PARTS)
+    for part in range(RIBBON_PARTS):
+        low, high = wp.float64(part) * share, wp.float64(part + 1) * share
         f = wp.dot(at(edge, low), wp.cross(direction, at(width, low)))
         g = wp.dot(at(edge, high), wp.cross(direction, at(width, high)))
         u = wp.where(g == f, low, low - f * (high - low) / wp.where(g == f, _ONE, g - f))

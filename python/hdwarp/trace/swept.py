@@ -20,10 +20,11 @@ STRAIGHT = wp.constant(columns.STRAIGHT)
 BALL = wp.constant(columns.BALL)
 
 NOWHERE = wp.constant(3.0e38)  # t of what is not there
-STEPS = wp.constant(8)  # the most that is tried
+STEPS = wp.constant(14)  # the most that is tried
 SETTLED = wp.constant(1.0e-3)  # a step along the piece that is the last
 STRAY = wp.constant(2.0e-2)  # a last step beyond which the ray does not meet the piece
 RIM = wp.constant(1.0e-5)  # by how much pieces overlap, so that nothing passes between two
+RIBBON_PARTS = wp.constant(4)  # of a piece of a ribbon: a ray may meet each of them once
 
 
 @wp.struct
@@ -229,6 +230,12 @@ def ribbon_side(ribbon: Ribbon, origin: wp.vec3f, direction: wp.vec3f, u: wp.flo
     p = ribbon.a + (ribbon.b + (ribbon.c + ribbon.d * u) * u) * u - origin
     w = ribbon.wa + (ribbon.wb + (ribbon.wc + ribbon.wd * u) * u) * u
     return wp.dot(p, wp.cross(direction, w))
+
+
+@wp.func
+def part_start(part: wp.int32) -> wp.float32:
+    """Where a part of a ribbon begins; the first and the last overlap with their neighbours."""
+    return wp.where(part == 0, -RIM, wp.where(part == RIBBON_PARTS, 1.0 + RIM, float(part) / float(RIBBON_PARTS)))
 
 
 @wp.func

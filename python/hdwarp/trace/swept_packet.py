@@ -13,7 +13,7 @@ from hdwarp.trace.instances import NO_CHILD, ObjectFrame, mesh_reach, prefetch_l
 from hdwarp.trace.layers import is_seen_already
 from hdwarp.trace.nodes import push_children
 from hdwarp.trace.pixels import depth_of, key_of, vec16i
-from hdwarp.trace.rays import LAST_X, LAST_Y, Screen, TileRays, frustum_of, place, screen_of
+from hdwarp.trace.rays import LAST_X, LAST_Y, Frustum, Screen, TileRays, frustum_of, place, screen_of
 from hdwarp.trace.shapes import MISS
 from hdwarp.trace.swept import (
     BALL,
@@ -22,6 +22,7 @@ from hdwarp.trace.swept import (
     NOWHERE,
     POINT_LANES,
     RIBBON_LANES,
+    RIBBON_PARTS,
     RIM,
     SETTLED,
     STEPS,
@@ -33,10 +34,12 @@ from hdwarp.trace.swept import (
     cap_interval,
     leaf_number,
     leaf_point,
+    part_start,
     ribbon_crossing,
     ribbon_facing,
     ribbon_of,
     ribbon_root,
+    ribbon_side,
     tube_of,
     tube_step,
 )
@@ -204,19 +207,27 @@ def ribbon_keys(
     orthographic: wp.bool,
     single_sided: wp.bool,
 ) -> vec16f:
-    """Keys of 16 rays where they meet a ribbon, in either half of it; NO_KEY where they do not, or before the near end."""
+    """Keys of 16 rays where they meet a ribbon, in any part of it; NO_KEY where they do not, or before the near end."""
     ribbon = ribbon_of(vertices, leaf, lane, rays.origin)
-    best = vec16f(NO_KEY)
-    for half in range(2):
-        low, high = wp.where(half == 0, -RIM, 0.5), wp.where(half == 0, 0.5, 1.0 + RIM)
+    best, sides = vec16f(NO_KEY), vec16f()
+    for p in range(16):
+        sides[p] = ribbon_side(ribbon, ray_origin(rays, x[p], y[p], affine), direction_at(rays, x[p], y[p]), part_start(0))
+    for part in range(RIBBON_PARTS):
+        low, high = part_start(part), part_start(part + 1)
+        met = wp.int32(0)
         for p in range(16):
-            origin, direction = ray_origin(rays, x[p], y[p], affine), direction_at(rays, x[p], y[p])
-            u = ribbon_root(ribbon, origin, direction, low, high)
-            t = ribbon_crossing(ribbon, origin, direction, u)
-            key = key_of(t + rays.shift, orthographic)
-            counts = t < NOWHERE and (orthographic or t > 0.0) and key <= near[p]
-            counts = counts and not (single_sided and ribbon_facing(ribbon, direction, u) > 0.0)
-            best[p] = wp.where(counts and key > best[p], key, best[p])
+            side = ribbon_side(ribbon, ray_origin(rays, x[p], y[p], affine), direction_at(rays, x[p], y[p]), high)
+            met |= wp.where(side * sides[p] <= 0.0, 1, 0)
+            sides[p] = side
+        if met != 0:
+            for p in range(16):
+                origin, direction = ray_origin(rays, x[p], y[p], affine), direction_at(rays, x[p], y[p])
+                u = ribbon_root(ribbon, origin, direction, low, high)
+                t = ribbon_crossing(ribbon, origin, direction, u)
+                key = key_of(t + rays.shift, orthographic)
+                counts = t < NOWHERE and (orthographic or t > 0.0) and key <= near[p]
+                counts = counts and not (single_sided and ribbon_facing(ribbon, direction, u) > 0.0)
+                best[p] = wp.where(counts and key > best[p], key, best[p])
     return best
 
 
@@ -345,7 +356,8 @@ def trace_swept_leaf(
     behind_ranks: wp.array[vec16i],
     behind_triangles: wp.array[vec16i],
 ) -> wp.bool:
-    """The items of a leaf against the packet. ``first_near``: t before which some ray may see nothing. False if none can be met."""
+    """The items of a leaf against the packet. ``first_near``: balls that reach before it may be seen from within; infinite: all items may.
+    False if none can be met."""
     masks, deeps = vec16i(), vec16i()
     used = meshes.leaf_count[leaf]
     if kind == POINTS:
@@ -379,7 +391,7 @@ def trace_swept_leaf(
             reach = item_reach(kind, meshes.leaf_vertices, leaf, lane, rays.origin, screen)
             if may_meet(reach, near, far):
                 masks[lane] = blocks_met(reach, blocks, bounds)
-                deeps[lane] = wp.where(reach.near <= first_near, 1, 0)
+                deeps[lane] = wp.where(first_near == wp.inf, 1, 0)
     changed = wp.bool(False)
     for i in range(used):
         lane = i & 15
@@ -442,6 +454,19 @@ def first_near_end(near_keys: wp.array[vec16f], blocks: wp.int32, orthographic: 
 
 
 @wp.func
+def root_depth(meshes: MeshColumns, root: wp.int32, frustum: Frustum) -> wp.float32:
+    """t before which there is nothing of a tree."""
+    x = meshes.nodes[6 * root + frustum.nearest_corner[0]]
+    y = meshes.nodes[6 * root + frustum.nearest_corner[1]]
+    z = meshes.nodes[6 * root + frustum.nearest_corner[2]]
+    depth = wp.float32(wp.inf)
+    for c in range(8):
+        if meshes.children[root][c] != NO_CHILD:
+            depth = wp.min(depth, wp.dot(wp.vec3f(x[c], y[c], z[c]), frustum.ahead) - frustum.ahead_offset)
+    return depth
+
+
+@wp.func
 def trace_swept(
     kind: wp.int32,
     meshes: MeshColumns,
@@ -482,6 +507,8 @@ def trace_swept(
     for block in range(blocks):
         mine[block] = vec16i(-1)
     first_near = first_near_end(near_keys, blocks, orthographic) - rays.shift
+    if kind != POINTS:  # where a ray is within a tube, it leaves by another piece than it came in
+        first_near = wp.where(root_depth(meshes, root, frustum) <= first_near, wp.inf, -wp.inf)
     near -= rays.shift
     far = depth_of(key_floor, orthographic) - rays.shift
     stack[floor] = root

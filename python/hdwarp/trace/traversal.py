@@ -20,10 +20,11 @@ from hdwarp.trace.shapes import shape_interval
 from hdwarp.trace.swept import (
     NOWHERE,
     POINT_LANES,
-    RIM,
+    RIBBON_PARTS,
     ball_interval,
     leaf_number,
     leaf_point,
+    part_start,
     ribbon_crossing,
     ribbon_facing,
     ribbon_of,
@@ -351,8 +352,8 @@ def trace_leaf_swept(kind: wp.int32, meshes: MeshColumns, leaf: wp.int32, ray: O
         slot = 16 * leaf + lane
         if kind == RIBBONS:
             ribbon = ribbon_of(meshes.leaf_vertices, leaf, lane, ray.origin)
-            for half in range(2):
-                u = ribbon_root(ribbon, middle, ray.direction, wp.where(half == 0, -RIM, 0.5), wp.where(half == 0, 0.5, 1.0 + RIM))
+            for part in range(RIBBON_PARTS):
+                u = ribbon_root(ribbon, middle, ray.direction, part_start(part), part_start(part + 1))
                 t = ribbon_crossing(ribbon, middle, ray.direction, u)
                 if not (ray.single_sided and ribbon_facing(ribbon, ray.direction, u) > 0.0):
                     found = take_swept(meshes, found, t, slot, ray, variant)
