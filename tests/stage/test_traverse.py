@@ -256,7 +256,7 @@ def test_stage_metadata(read):
 
 # -- what is not drawn is named -------------------------------------------------------------------------------------------------
 
-UNSUPPORTED = ["NurbsCurves", "HermiteCurves", "Volume", "ParticleField3DGaussianSplat", "GenerativeProcedural"]
+UNSUPPORTED = ["Volume", "ParticleField3DGaussianSplat", "GenerativeProcedural"]
 
 
 @pytest.mark.parametrize("type_name", UNSUPPORTED)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -54,7 +54,7 @@ class Segments:
     per_curve: np.ndarray  # (C,) int64: segments of each curve
     varying_per_curve: np.ndarray  # (C,) int64: "varying" values of each curve
     closed: np.ndarray  # (C,) bool
-    good: np.ndarray  # (C,) bool: False: the curve is skipped
+    good: np.ndarray  # (C,) bool: False: the curve is skipped; one for which there are no points has no segments either
     vertex_count: int  # vertices there are
     index: np.ndarray  # (S, m) int64: vertices of each segment; those from vertex_count on are `phantoms`
     matrix: np.ndarray  # (4, m): Bernstein's coefficients from them
@@ -136,14 +136,14 @@ def basis_segments(counts: np.ndarray, type_: str, basis: str, wrap: str, vertex
 
     Phantom vertices of pinned curves are UsdGeom's: 2 P0 - P1 before the first, so that the curve starts at P0.
     """
-    counts = np.asarray(counts, np.int64)
-    kept = np.maximum(counts, 0)
+    counts, kept, beyond = kept_counts(counts, vertex_count)
     kind = "linear" if type_ == "linear" else basis
     wrap = "nonperiodic" if wrap == "pinned" and kind in ("linear", "bezier") else wrap  # they end at their vertices anyway
     closed = np.full(len(counts), wrap == "periodic")
     good, per_curve = _segment_counts(counts, kind, wrap)
+    good &= ~beyond
+    per_curve[beyond] = 0
     start = np.cumsum(kept) - kept
-    good &= start + kept <= vertex_count
     varying = kept if kind == "linear" else per_curve + (per_curve > 0) * (wrap != "periodic")
     step, width = (3 if kind == "bezier" else 1), (2 if kind == "linear" else 4)
     found = Segments(kept, per_curve, varying, closed, good, vertex_count, np.zeros((int(per_curve.sum()), 1), np.int64), _FROM[kind])
@@ -167,6 +167,14 @@ def basis_segments(counts: np.ndarray, type_: str, basis: str, wrap: str, vertex
     return found
 
 
+def kept_counts(counts: np.ndarray, vertex_count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(counts (C,) int64, what of them there are points for, which go beyond those). After one that does there are none."""
+    counts = np.asarray(counts, np.int64)
+    kept = np.maximum(counts, 0)
+    beyond = np.cumsum(kept) > vertex_count
+    return counts, np.where(beyond, 0, kept), beyond
+
+
 def _segment_counts(counts: np.ndarray, kind: str, wrap: str) -> tuple[np.ndarray, np.ndarray]:
     """(counts that are valid, segments (C,)), as UsdGeom.BasisCurves has them."""
     if wrap == "periodic":
@@ -187,9 +195,28 @@ def count_rule(type_: str, basis: str, wrap: str) -> str:
     return {"periodic": "3 or more", "pinned": "2 or more"}.get(wrap, "4 or more")
 
 
-def linear_segments(counts: np.ndarray, vertex_count: int) -> Segments:
-    """From vertex to vertex of open curves, as those of HermiteCurves."""
-    return basis_segments(counts, "linear", "bezier", "nonperiodic", vertex_count)
+@dataclass(slots=True, eq=False)
+class HermiteSegments(Segments):
+    """From vertex to vertex of open curves. What has no tangents of its own, as widths and primvars have none, goes evenly."""
+
+    tangents: np.ndarray | None = None  # (V, 3)
+
+    def sound(self, good_vertex: np.ndarray) -> np.ndarray:
+        return Segments.sound(self, self.fitted(good_vertex) & (np.abs(self.tangents) < np.inf).all(axis=1))
+
+    def pieces(self, values: np.ndarray, which: np.ndarray) -> Pieces:
+        """The first three of ``values`` are places."""
+        found = Segments.pieces(self, values, which)
+        slope = self.tangents[self.index[which]].astype(np.float64) / 3.0
+        found.control[:, 1, :3] = found.control[:, 0, :3] + slope[:, 0]
+        found.control[:, 2, :3] = found.control[:, 3, :3] - slope[:, 1]
+        return found
+
+
+def hermite_segments(counts: np.ndarray, tangents: np.ndarray) -> HermiteSegments:
+    """Of HermiteCurves. ``tangents`` (V, 3): a vector a vertex, three times as long as the way to the next Bezier point."""
+    linear = basis_segments(counts, "linear", "bezier", "nonperiodic", len(tangents))
+    return HermiteSegments(*(getattr(linear, field.name) for field in fields(Segments)), tangents=tangents)
 
 
 def linear_bezier(start: np.ndarray, end: np.ndarray) -> np.ndarray:

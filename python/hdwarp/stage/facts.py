@@ -33,6 +33,8 @@ class Category(IntEnum):
     PATCH = auto()
     POINTS = auto()
     BASIS_CURVES = auto()
+    HERMITE_CURVES = auto()
+    NURBS_CURVES = auto()
     SHAPE = auto()
     POINT_INSTANCER = auto()
     CAMERA = auto()
@@ -44,7 +46,7 @@ class Category(IntEnum):
 
 
 WITH_FACES = (Category.MESH, Category.TETS)  # what GeomSubsets can take faces of
-CURVES = (Category.BASIS_CURVES,)
+CURVES = (Category.BASIS_CURVES, Category.HERMITE_CURVES, Category.NURBS_CURVES)
 GEOMETRY = (*WITH_FACES, Category.PATCH, Category.POINTS, *CURVES)  # what has a MeshGeometry
 
 
@@ -118,6 +120,8 @@ _KNOWN_TYPES = {  # of what is drawn as its type says
     Category.PATCH: "NurbsPatch",
     Category.POINTS: "Points",
     Category.BASIS_CURVES: "BasisCurves",
+    Category.HERMITE_CURVES: "HermiteCurves",
+    Category.NURBS_CURVES: "NurbsCurves",
 }
 # Properties that say nothing to what is below a prim: read where its geometry is read.
 _SILENT = frozenset(
@@ -330,6 +334,8 @@ def _category(prim: Usd.Prim, type_name: str) -> tuple[Category, bool]:
         (UsdGeom.NurbsPatch, Category.PATCH),
         (UsdGeom.Points, Category.POINTS),
         (UsdGeom.BasisCurves, Category.BASIS_CURVES),
+        (UsdGeom.HermiteCurves, Category.HERMITE_CURVES),
+        (UsdGeom.NurbsCurves, Category.NURBS_CURVES),
         (UsdGeom.PointInstancer, Category.POINT_INSTANCER),
         (UsdGeom.Camera, Category.CAMERA),
         (UsdGeom.Subset, Category.SUBSET),

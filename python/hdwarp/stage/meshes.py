@@ -187,12 +187,12 @@ def read_over_faces(
             normals = Primvar("uniform", inherited_normals.reshape(1, 3), np.zeros(expected["uniform"], np.int32))
         elif "normals" in names and "primvars:normals" not in names:
             normals = _plain_normals(prim, time, expected, path, diagnostics)
-    return kept, None if normals is None else _unit_normals(normals, path, diagnostics)
+    return kept, None if normals is None else unit_normals(normals, path, diagnostics)
 
 
-def read_points(prim: Usd.Prim, names: Collection[str], time: Usd.TimeCode) -> np.ndarray | str | None:
+def read_points(prim: Usd.Prim, names: Collection[str], time: Usd.TimeCode, *, name: str = "points") -> np.ndarray | str | None:
     """(P, 3) float32; None: no value; str: what is wrong with it."""
-    return _array(prim, "points", names, time, 3)
+    return _array(prim, name, names, time, 3)
 
 
 def deformed(points: np.ndarray, normals: Primvar | None, deform: Callable[[RawMesh], None]) -> tuple[np.ndarray, Primvar | None]:
@@ -213,7 +213,7 @@ def _plain_normals(prim: Usd.Prim, time: Usd.TimeCode, expected: dict[str, int],
     return primvar if primvar is not None and primvar.values.shape[1] == 3 else None
 
 
-def _unit_normals(normals: Primvar, path: str, diagnostics: Diagnostics) -> Primvar:
+def unit_normals(normals: Primvar, path: str, diagnostics: Diagnostics) -> Primvar:
     """Normals of length 1, zero where they have no direction: there the resolve takes the geometric one. Good ones stay as they are."""
     values = normals.values
     with np.errstate(over="ignore"):

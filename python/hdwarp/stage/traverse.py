@@ -338,7 +338,7 @@ def _mesh_entry(walk: Walk, facts: Facts, state: State) -> MeshEntry:
         _take_built(entry, read_balls(*own, inherited_widths, time, state.path, told, deform=deform))
         found = None
     elif facts.category in CURVES:
-        _take_built(entry, read_curves(*own, inherited_normals, inherited_widths, time, state.path, told, deform=deform))
+        _take_built(entry, read_curves(*own, facts.category, inherited_normals, inherited_widths, time, state.path, told, deform=deform))
         found = None
     elif facts.category is Category.PATCH:
         found = read_patch(*arguments, deform=deform)

@@ -16,14 +16,14 @@ from pxr import Gf, Sdf, Usd, UsdGeom
 
 from hdwarp.errors import ArgumentError, Diagnostics
 from hdwarp.stage.columns import Body, Camera, WorldGroup
-from hdwarp.stage.facts import Category, categorise
+from hdwarp.stage.facts import GEOMETRY, Category, categorise
 from hdwarp.stage.open import metres_per_unit
 from hdwarp.stage.transforms import columns_from_gf, in_metres, rigid, usable
 from hdwarp.stage.traverse import is_populated
 from hdwarp.worlds import MAX_WORLDS, AuthoredWorlds, Replicate, is_glob
 
 _POPULATED = Usd.TraverseInstanceProxies(Usd.PrimDefaultPredicate)
-_SEEN = {Category.MESH, Category.SHAPE, Category.POINT_INSTANCER, Category.CAMERA, Category.LIGHT, Category.UNSUPPORTED}
+_SEEN = {*GEOMETRY, Category.SHAPE, Category.POINT_INSTANCER, Category.CAMERA, Category.LIGHT, Category.UNSUPPORTED}
 _SEEN_APIS = {
     *("PhysicsRigidBodyAPI", "LightAPI", "MeshLightAPI", "VolumeLightAPI"),
     *("HdWarpSiteAPI", "NewtonSiteAPI", "MjcSiteAPI"),

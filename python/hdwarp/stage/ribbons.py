@@ -1,0 +1,144 @@
+"""stage.ribbons: segments, widths and normals -> MeshGeometry of flat ribbons, either edge of each piece a cubic. NumPy only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hdwarp.errors import Diagnostics
+from hdwarp.stage import curve_pieces, tubes
+from hdwarp.stage.columns import STRAIGHT, GeometryKind, MeshGeometry
+from hdwarp.stage.curve_bases import Segments, linear_bezier
+from hdwarp.stage.curve_pieces import Cut
+from hdwarp.stage.widths import Widths
+
+_LONGEST_MITRE = 2.0  # of the half width
+_ALONG = 1e-6  # sine of the angle to the curve below which a normal says nothing
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Normals:
+    """Which way a ribbon faces. Those of no length say nothing."""
+
+    interpolation: str  # "constant", "uniform", "varying" or "vertex"
+    values: np.ndarray  # (n, 3) float64
+
+
+@dataclass(slots=True, eq=False)
+class _End:
+    """One end of every piece: where the curve is, and which way across, with their slopes along the piece."""
+
+    along: np.ndarray  # (n, 3) slope of the place
+    across: np.ndarray  # (n, 3) unit, N x T; 0 where it has no direction
+    turn: np.ndarray  # (n, 3) slope of `across`
+
+
+def ribbons(
+    segments: Segments, points: np.ndarray, widths: Widths, normals: Normals, path: str, diagnostics: Diagnostics
+) -> MeshGeometry | None:
+    """As `tubes.tubes`; the front of a ribbon is the side to which its normals point."""
+    which = tubes.sound_segments(segments, points, widths, path, diagnostics)
+    if not len(which):
+        return None
+    by_vertex = normals.interpolation == "vertex"
+    pieces = tubes.with_radii(segments, points, widths, which, normals.values if by_vertex else None)
+    if not by_vertex:
+        added = tubes.along(segments, pieces, normals.interpolation, normals.values)
+        pieces.control = np.concatenate((pieces.control, added), axis=2)
+    pieces = pieces.take((pieces.control[:, :, 3] > 0.0).any(axis=1))
+    run, closed = tubes.runs(segments, which)
+    cut = curve_pieces.cut(pieces, run, closed, turn=curve_pieces.RIBBON_TURN, radius=3, across=slice(4, 7))
+    if not len(cut.pieces):
+        diagnostics.note(path, "no-length", "no segment of the curves has both a length and a width; nothing is drawn for them")
+        return None
+    one, other, good = _edges(cut)
+    if not good.all():
+        lost = len(np.unique(cut.pieces.segment[~good]))
+        message = (
+            f"{lost} segments have normals that are zero or along the curve; not drawn there. Author normals across the curve"
+        )
+        diagnostics.warning(path, "ribbon-normals", message)
+        if not good.any():
+            return None
+    straight = curve_pieces.is_straight(one, None) & curve_pieces.is_straight(other, None)
+    for edge in (one, other):
+        edge[straight] = linear_bezier(edge[straight, 0], edge[straight, 3])
+    kept = cut.pieces.take(good)
+    corners = np.concatenate((one, other), axis=1)[good].reshape(-1, 3).astype(np.float32)
+    codes = curve_pieces.codes(kept, STRAIGHT * straight[good])
+    return tubes.geometry_of(segments, kept.segment, corners, None, codes, GeometryKind.RIBBONS)
+
+
+def _edges(cut: Cut) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(one edge, the other (n, 4, 3), whether there is a way across (n,)): the curve less and plus its radius that way, as cubics with
+    the places and slopes that these have at both ends of a piece."""
+    control = cut.pieces.control
+    place, radius = control[:, :, :3], np.maximum(control[:, :, 3:4], 0.0)
+    ends = _end(control, 0, 1, 2), _end(control, 3, 2, 1)
+    lost = [~end.across.any(axis=1) for end in ends]
+    for k, end in enumerate(ends):  # from the other end, where that knows
+        end.across[lost[k]] = ends[1 - k].across[lost[k]]
+        end.turn[lost[k]] = 0.0
+    good = ends[0].across.any(axis=1)
+    slopes = 3.0 * (radius[:, 1] - radius[:, 0]), 3.0 * (radius[:, 3] - radius[:, 2])
+    edges = []
+    for side in (-1.0, 1.0):
+        at = [place[:, 3 * k] + side * radius[:, 3 * k] * ends[k].across for k in (0, 1)]
+        by = [ends[k].along + side * (slopes[k] * ends[k].across + radius[:, 3 * k] * ends[k].turn) for k in (0, 1)]
+        edges.append(np.stack((at[0], at[0] + by[0] / 3.0, at[1] - by[1] / 3.0, at[1]), axis=1))
+    _join(cut, ends, radius, edges, good)
+    return edges[0], edges[1], good
+
+
+def _end(control: np.ndarray, first: int, second: int, third: int) -> _End:
+    sign = 1.0 if first == 0 else -1.0
+    a, b, c = (control[:, i, :3] for i in (first, second, third))
+    along, curl = 3.0 * sign * (b - a), 6.0 * (c - 2.0 * b + a)
+    normal = control[:, first, 4:7]
+    turn = 3.0 * sign * (control[:, second, 4:7] - normal)
+    size = np.maximum(np.abs(along).max(axis=1, keepdims=True), 1e-300)  # products of lengths neither overflow nor vanish
+    step, curl = along / size, curl / size
+    across = np.cross(normal, step)
+    length = _norm(across)
+    known = length > _ALONG * _norm(normal) * _norm(step)
+    length = np.where(known, length, 1.0)
+    across = np.where(known, across / length, 0.0)
+    slope = np.cross(turn, step) + np.cross(normal, curl)
+    slope = (slope - across * np.einsum("ni,ni->n", across, slope)[:, None]) / length
+    return _End(along, across, np.where(known, slope, 0.0))
+
+
+def _join(cut: Cut, ends: tuple[_End, _End], radius: np.ndarray, edges: list[np.ndarray], good: np.ndarray) -> None:
+    """Have pieces that follow one another share the ends of their edges, which are moved to the mitre where there is an angle. All of
+    an edge goes along, so that what is straight stays so."""
+    before = cut.before()
+    after = np.flatnonzero((before >= 0) & good & good[before])
+    before = before[after]
+    if not len(after):
+        return
+    here, there = ends[0].across[after], ends[1].across[before]
+    start, end = curve_pieces.tangents(cut.pieces.control)
+    normal = cut.pieces.control[after, 0, 4:7]
+    mean = np.cross(normal, start[after] + end[before])
+    length = _norm(mean)
+    known = (length > _ALONG * _norm(normal))[:, 0]
+    mean = mean / np.where(known[:, None], length, 1.0)
+    cosine = np.minimum(np.einsum("ni,ni->n", mean, here), np.einsum("ni,ni->n", mean, there))
+    wide = mean / np.maximum(cosine, 1.0 / _LONGEST_MITRE)[:, None]
+    place = cut.pieces.control[after, 0, :3]
+    for side, edge in zip((-1.0, 1.0), edges, strict=True):
+        to = np.where(known[:, None], place + side * radius[after, 0] * wide, edge[after, 0])
+        _move(edge, after, 0, to)
+        _move(edge, before, 3, np.where(known[:, None], to, edge[before, 3]))
+
+
+def _move(edge: np.ndarray, rows: np.ndarray, end: int, to: np.ndarray) -> None:
+    shift = to - edge[rows, end]
+    share = (np.arange(4) if end else np.arange(3, -1, -1)) / 3.0
+    edge[rows] += shift[:, None] * share[:, None]
+    edge[rows, end] = to
+
+
+def _norm(vectors: np.ndarray) -> np.ndarray:
+    return np.sqrt(np.einsum("ni,ni->n", vectors, vectors))[:, None]
