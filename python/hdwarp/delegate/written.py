@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hdwarp.delegate.mesh_content import same_bits, same_primvar, same_topology
-from hdwarp.errors import ArgumentError
-from hdwarp.stage.columns import Gprim, GprimKey, MeshGeometry, Primvar, StageChanges
+from hdwarp.errors import ArgumentError, NotSupported
+from hdwarp.stage.columns import GeometryKind, Gprim, GprimKey, MeshGeometry, Primvar, StageChanges
 
 if TYPE_CHECKING:
     from hdwarp.delegate.render_index import RenderIndex
@@ -82,10 +82,13 @@ class WrittenGprims:
 
     def take_points(self, path: str, shape: tuple[int, int]) -> bool:
         """From now on the caller sets the points of a prim, ``shape`` of them. Whether the index has changed for it: at the first call.
-        Raises ArgumentError for a path that is no drawn mesh and another number of points."""
+        Raises ArgumentError for a path that is no drawn mesh or points and another number of them, NotSupported for curves."""
         mesh = self._mesh(path)
+        if _is_curve(mesh):
+            cure = "author them on the stage and call scene.sync()"
+            raise NotSupported(f"points of <{path}>: points of curves cannot be set on the device, their pieces depend on them; {cure}")
         if shape != (len(mesh.points), 3):
-            raise ArgumentError(f"points of <{path}> have shape {shape}; expected {mesh.points.shape}, the points of the mesh")
+            raise ArgumentError(f"points of <{path}> have shape {shape}; expected {mesh.points.shape}, those that are drawn")
         written = self._written.get(path)
         if written is not None and written.points:
             return False
@@ -96,10 +99,19 @@ class WrittenGprims:
 
     def take_primvar(self, path: str, name: str, shape: tuple[int, int], interpolation: str | None) -> bool:
         """The same for a primvar, ``shape`` (values, components). ``interpolation``: None: the first of `INTERPOLATIONS` that so many
-        values fit. Raises ArgumentError for a path at which nothing is drawn and a number of values that does not fit."""
+        values fit. Raises ArgumentError for a path at which nothing is drawn and a number of values that does not fit, NotSupported for
+        curves, but for one value."""
         gprim = next(iter(self._stage_gprims(path).values()))
         mesh, sizes = gprim.mesh, {"constant": 1}
-        if mesh is not None:
+        if interpolation in ("vertex", "varying") and mesh is not None and mesh.form == GeometryKind.POINTS:
+            interpolation = "uniform"  # a value a point, whichever it is called
+        if mesh is not None and _is_curve(mesh):
+            if shape[0] != 1 or interpolation not in (None, "constant") or name == "normals":
+                cure = "author it on the stage and call scene.sync()"
+                raise NotSupported(f"primvar {name!r} of <{path}>: only one value can be set of curves on the device; {cure}")
+        elif mesh is not None and mesh.form == GeometryKind.POINTS:
+            sizes = {"uniform": mesh.face_count, "constant": 1}
+        elif mesh is not None:
             sizes = {"vertex": len(mesh.points), "uniform": mesh.face_count, "faceVarying": mesh.corner_count, "constant": 1}
         if interpolation is not None and ("vertex" if interpolation == "varying" else interpolation) not in INTERPOLATIONS:
             raise ArgumentError(f"interpolation={interpolation!r}: expected one of {', '.join(INTERPOLATIONS)}")
@@ -111,7 +123,7 @@ class WrittenGprims:
             raise ArgumentError(f"primvar {name!r} of <{path}> has {shape[0]} values; expected {expected}")
         if not 1 <= shape[1] <= 4:
             raise ArgumentError(f"primvar {name!r} of <{path}> has {shape[1]} components; expected 1 to 4")
-        if name == "normals" and (shape[1] != 3 or mesh is None):
+        if name == "normals" and (shape[1] != 3 or mesh is None or mesh.form != GeometryKind.MESH):
             raise ArgumentError(f"normals of <{path}> have {shape[1]} components; expected 3, on a mesh")
         found = WrittenPrimvar(fitting[0], shape)
         if self.primvar(path, name) == found:
@@ -179,7 +191,7 @@ class WrittenGprims:
     def _mesh(self, path: str) -> MeshGeometry:
         gprim = next(iter(self._stage_gprims(path).values()))
         if gprim.mesh is None:
-            raise ArgumentError(f"<{path}> is no mesh but a {gprim.kind.name.lower()}; points can be set of meshes")
+            raise ArgumentError(f"<{path}> is no mesh but a {gprim.kind.name.lower()}; points can be set of meshes and points")
         return gprim.mesh
 
     def _nothing_at(self, path: str) -> str:
@@ -243,6 +255,10 @@ def _stand_in_for(mesh: MeshGeometry, path: str, written: _Written) -> MeshGeome
     if not written.points and normals is mesh.normals and primvars.keys() == mesh.primvars.keys() and not _any_varies(written):
         return mesh
     return replace(mesh, normals=normals, primvars=primvars, owner=path, is_moved=written.points)
+
+
+def _is_curve(mesh: MeshGeometry) -> bool:
+    return mesh.form in (GeometryKind.TUBES, GeometryKind.RIBBONS)
 
 
 def _any_varies(written: _Written) -> bool:

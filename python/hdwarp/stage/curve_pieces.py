@@ -90,20 +90,20 @@ def halved(pieces: Pieces) -> Pieces:
 def _fits(control: np.ndarray, turn: float, radius: int | None, across: slice | None) -> np.ndarray:
     """(n,) bool: pieces that need no halving; those of no length do not."""
     edge = np.diff(control[:, :, :3], axis=1)
-    edge /= np.maximum(_longest(edge), 1e-300)[:, None, None]  # squares neither overflow nor vanish
+    size = np.maximum(_longest(edge), 1e-300)
+    edge /= size[:, None, None]  # squares neither overflow nor vanish
     length = np.sqrt(np.einsum("nij,nij->ni", edge, edge))
-    least, cosine = length.min(axis=1), math.cos(turn)
-    good = (length.max(axis=1) <= _UNEVEN * least) & (least > 0.0)
+    least, most, cosine = _over(np.minimum, length), _over(np.maximum, length), math.cos(turn)
+    good = (most <= _UNEVEN * least) & (least > 0.0)
     for i, j in ((0, 1), (1, 2), (0, 2)):
         good &= np.einsum("nj,nj->n", edge[:, i], edge[:, j]) >= cosine * length[:, i] * length[:, j] * (1.0 - 1e-12)
     if radius is not None:
         r = control[:, :, radius]
-        bend = np.abs(r[:, 2:] - 2.0 * r[:, 1:3] + r[:, :2]).max(axis=1)
-        mean = np.sqrt(np.einsum("nij,nij->ni", *(2 * [np.diff(control[:, :, :3], axis=1)]))).mean(axis=1)
-        good &= bend <= _BEND * mean
+        bend = _over(np.maximum, np.abs(r[:, 2:] - 2.0 * r[:, 1:3] + r[:, :2]))
+        good &= bend * 3.0 <= _BEND * size * (length[:, 0] + length[:, 1] + length[:, 2])
     if across is not None:
         good &= _turns_little(control[:, :, across], cosine)
-    return good | (length.max(axis=1) == 0.0)
+    return good | (most == 0.0)
 
 
 def _turns_little(vector: np.ndarray, cosine: float) -> np.ndarray:
@@ -114,8 +114,17 @@ def _turns_little(vector: np.ndarray, cosine: float) -> np.ndarray:
 
 
 def _longest(vectors: np.ndarray) -> np.ndarray:
-    """(n,) largest component of (n, m, 3)."""
-    return np.abs(vectors).reshape(len(vectors), -1).max(axis=1, initial=0.0)
+    """(n,) largest component of (n, m, 3), whatever its sign."""
+    flat = np.abs(vectors).reshape(len(vectors), vectors.shape[1] * vectors.shape[2])
+    return _over(np.maximum, flat)
+
+
+def _over(extreme: np.ufunc, values: np.ndarray) -> np.ndarray:
+    """``extreme`` of each row of (n, m): a column at a time, as short axes are slow to reduce."""
+    found = values[:, 0].copy()
+    for j in range(1, values.shape[1]):
+        extreme(found, values[:, j], out=found)
+    return found
 
 
 def is_straight(control: np.ndarray, radius: int | None) -> np.ndarray:
@@ -124,8 +133,8 @@ def is_straight(control: np.ndarray, radius: int | None) -> np.ndarray:
     chord = _longest((control[:, 3, :3] - control[:, 0, :3])[:, None])
     found = _longest(control[:, :, :3] - even[:, :, :3]) <= _STRAIGHT * chord
     if radius is not None:
-        largest = np.maximum(control[:, :, radius].max(axis=1, initial=0.0), chord)
-        found &= np.abs(control[:, :, radius] - even[:, :, radius]).max(axis=1, initial=0.0) <= _STRAIGHT * largest
+        largest = np.maximum(_over(np.maximum, control[:, :, radius]), chord)
+        found &= _over(np.maximum, np.abs(control[:, :, radius] - even[:, :, radius])) <= _STRAIGHT * largest
     return found
 
 
@@ -138,8 +147,8 @@ def tangents(control: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def _first_of(arms: np.ndarray) -> np.ndarray:
     """The first of (n, 3, 3) vectors that has a length, made 1."""
-    size = np.abs(arms).max(axis=2)
-    there = size > 1e-12 * size.max(axis=1, keepdims=True)
+    size = np.stack([_over(np.maximum, np.abs(arms[:, i])) for i in range(3)], axis=1)
+    there = size > 1e-12 * _over(np.maximum, size)[:, None]
     rows = np.arange(len(arms))
     which = there.argmax(axis=1)
     vector = arms[rows, which] / np.maximum(size[rows, which], 1e-300)[:, None]

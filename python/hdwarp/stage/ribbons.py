@@ -9,10 +9,12 @@ import numpy as np
 from hdwarp.errors import Diagnostics
 from hdwarp.stage import curve_pieces, tubes
 from hdwarp.stage.columns import STRAIGHT, GeometryKind, MeshGeometry
-from hdwarp.stage.curve_bases import Segments, linear_bezier
+from hdwarp.stage.curve_bases import Pieces, Segments, joined, linear_bezier
 from hdwarp.stage.curve_pieces import Cut
 from hdwarp.stage.widths import Widths
 
+_SIDES = (-1.0, 1.0)
+_TOLERANCE = 5e-5  # of the radius
 _LONGEST_MITRE = 2.0  # of the half width
 _ALONG = 1e-6  # sine of the angle to the curve below which a normal says nothing
 
@@ -34,6 +36,14 @@ class _End:
     turn: np.ndarray  # (n, 3) slope of `across`
 
 
+@dataclass(slots=True, eq=False)
+class _Fit:
+    edges: list[np.ndarray]  # two of (n, 4, 3)
+    ends: tuple[_End, _End]
+    radius: np.ndarray  # (n, 4, 1)
+    good: np.ndarray  # (n,) bool: there is a way across
+
+
 def ribbons(
     segments: Segments, points: np.ndarray, widths: Widths, normals: Normals, path: str, diagnostics: Diagnostics
 ) -> MeshGeometry | None:
@@ -52,12 +62,11 @@ def ribbons(
     if not len(cut.pieces):
         diagnostics.note(path, "no-length", "no segment of the curves has both a length and a width; nothing is drawn for them")
         return None
+    cut = _refined(cut, run, closed)
     one, other, good = _edges(cut)
     if not good.all():
         lost = len(np.unique(cut.pieces.segment[~good]))
-        message = (
-            f"{lost} segments have normals that are zero or along the curve; not drawn there. Author normals across the curve"
-        )
+        message = f"{lost} segments have normals that are zero or along the curve; not drawn there. Author normals across the curve"
         diagnostics.warning(path, "ribbon-normals", message)
         if not good.any():
             return None
@@ -70,10 +79,46 @@ def ribbons(
     return tubes.geometry_of(segments, kept.segment, corners, None, codes, GeometryKind.RIBBONS)
 
 
+def _refined(cut: Cut, run: np.ndarray, closed: np.ndarray) -> Cut:
+    """Pieces halved until the cubics of their edges are where the edges are."""
+    done: list[Pieces] = []
+    todo = cut.pieces
+    while len(todo):
+        stop = _near(todo.control) | (todo.level >= curve_pieces.DEEPEST)
+        done.append(todo.take(stop))
+        todo = curve_pieces.halved(todo.take(~stop))
+    pieces = joined(done)
+    pieces = pieces.take(np.lexsort((pieces.start, pieces.segment)))
+    return Cut(pieces, np.zeros(len(pieces), bool), run[pieces.segment], closed[pieces.segment])
+
+
+def _near(control: np.ndarray) -> np.ndarray:
+    """(n,) bool: whose edges, looked at in three places between their ends, are near enough to their cubics."""
+    fit = _fit(control)
+    limit = _TOLERANCE * np.maximum(control[:, :, 3].max(axis=1), 0.0)
+    found = np.ones(len(control), bool)
+    slopes = 3.0 * np.diff(control[:, :, :3], axis=1)
+    for u in (0.25, 0.5, 0.75):
+        weights = np.array(((1 - u) ** 3, 3 * u * (1 - u) ** 2, 3 * u**2 * (1 - u), u**3))
+        there = np.tensordot(control, weights, axes=(1, 0))
+        along = np.tensordot(slopes, np.array(((1 - u) ** 2, 2 * u * (1 - u), u**2)), axes=(1, 0))
+        across = np.cross(there[:, 4:7], along)
+        across *= np.maximum(there[:, 3:4], 0.0) / np.maximum(_norm(across), 1e-300)
+        for side, edge in zip(_SIDES, fit.edges, strict=True):
+            off = np.tensordot(edge, weights, axes=(1, 0)) - (there[:, :3] + side * across)
+            found &= (_norm(off)[:, 0] <= limit) | ~fit.good
+    return found
+
+
 def _edges(cut: Cut) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(one edge, the other (n, 4, 3), whether there is a way across (n,)): the curve less and plus its radius that way, as cubics with
-    the places and slopes that these have at both ends of a piece."""
-    control = cut.pieces.control
+    """(one edge, the other (n, 4, 3), whether there is a way across (n,)) of pieces that meet."""
+    fit = _fit(cut.pieces.control)
+    _join(cut, fit)
+    return fit.edges[0], fit.edges[1], fit.good
+
+
+def _fit(control: np.ndarray) -> _Fit:
+    """Either edge, the curve less and plus its radius across, as a cubic with the places and slopes that it has at both ends of a piece."""
     place, radius = control[:, :, :3], np.maximum(control[:, :, 3:4], 0.0)
     ends = _end(control, 0, 1, 2), _end(control, 3, 2, 1)
     lost = [~end.across.any(axis=1) for end in ends]
@@ -83,12 +128,11 @@ def _edges(cut: Cut) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     good = ends[0].across.any(axis=1)
     slopes = 3.0 * (radius[:, 1] - radius[:, 0]), 3.0 * (radius[:, 3] - radius[:, 2])
     edges = []
-    for side in (-1.0, 1.0):
+    for side in _SIDES:
         at = [place[:, 3 * k] + side * radius[:, 3 * k] * ends[k].across for k in (0, 1)]
         by = [ends[k].along + side * (slopes[k] * ends[k].across + radius[:, 3 * k] * ends[k].turn) for k in (0, 1)]
         edges.append(np.stack((at[0], at[0] + by[0] / 3.0, at[1] - by[1] / 3.0, at[1]), axis=1))
-    _join(cut, ends, radius, edges, good)
-    return edges[0], edges[1], good
+    return _Fit(edges, ends, radius, good)
 
 
 def _end(control: np.ndarray, first: int, second: int, third: int) -> _End:
@@ -109,15 +153,15 @@ def _end(control: np.ndarray, first: int, second: int, third: int) -> _End:
     return _End(along, across, np.where(known, slope, 0.0))
 
 
-def _join(cut: Cut, ends: tuple[_End, _End], radius: np.ndarray, edges: list[np.ndarray], good: np.ndarray) -> None:
+def _join(cut: Cut, fit: _Fit) -> None:
     """Have pieces that follow one another share the ends of their edges, which are moved to the mitre where there is an angle. All of
     an edge goes along, so that what is straight stays so."""
     before = cut.before()
-    after = np.flatnonzero((before >= 0) & good & good[before])
+    after = np.flatnonzero((before >= 0) & fit.good & fit.good[before])
     before = before[after]
     if not len(after):
         return
-    here, there = ends[0].across[after], ends[1].across[before]
+    here, there = fit.ends[0].across[after], fit.ends[1].across[before]
     start, end = curve_pieces.tangents(cut.pieces.control)
     normal = cut.pieces.control[after, 0, 4:7]
     mean = np.cross(normal, start[after] + end[before])
@@ -127,8 +171,8 @@ def _join(cut: Cut, ends: tuple[_End, _End], radius: np.ndarray, edges: list[np.
     cosine = np.minimum(np.einsum("ni,ni->n", mean, here), np.einsum("ni,ni->n", mean, there))
     wide = mean / np.maximum(cosine, 1.0 / _LONGEST_MITRE)[:, None]
     place = cut.pieces.control[after, 0, :3]
-    for side, edge in zip((-1.0, 1.0), edges, strict=True):
-        to = np.where(known[:, None], place + side * radius[after, 0] * wide, edge[after, 0])
+    for side, edge in zip(_SIDES, fit.edges, strict=True):
+        to = np.where(known[:, None], place + side * fit.radius[after, 0] * wide, edge[after, 0])
         _move(edge, after, 0, to)
         _move(edge, before, 3, np.where(known[:, None], to, edge[before, 3]))
 
