@@ -8,7 +8,8 @@ import warp as wp
 
 from hdwarp.aovs.hits import triangle_corner
 from hdwarp.aovs.pixel_runs import NO_INSTANCE, block_count, lane_options, load_columns, pixel_run, store_pairs, world_ray
-from hdwarp.tables.structs import InstanceColumns, MeshColumns, PreviousColumns, ViewRow
+from hdwarp.aovs.swept_hits import shift_of_swept
+from hdwarp.tables.structs import MESH, POINTS, TUBES, InstanceColumns, MeshColumns, PreviousColumns, ViewRow
 
 _NOWHERE = wp.constant(float("inf"))  # of points that were behind the camera: no pixel showed them
 
@@ -99,10 +100,10 @@ def pixel_from_world(view: ViewRow) -> wp.mat33d:
 
 
 @functools.cache
-def motion_kernel(lanes: int) -> wp.Kernel:
+def motion_kernel(lanes: int, swept: bool = False) -> wp.Kernel:
     """Pixel position now minus in the frame before, for runs of ``lanes`` pixels. Where neither the view nor the point has moved, which is
-    told by bits, it is 0 and nothing is computed."""
-    LANES, BLOCKS = lanes, block_count(lanes)
+    told by bits, it is 0 and nothing is computed. ``swept``: of scenes with points or curves."""
+    LANES, BLOCKS, SWEPT = lanes, block_count(lanes), swept
     ints = wp.types.vector(length=lanes, dtype=wp.int32)
     floats = wp.types.vector(length=lanes, dtype=wp.float32)
     doubles = wp.types.vector(length=lanes, dtype=wp.float64)
@@ -181,7 +182,11 @@ def motion_kernel(lanes: int) -> wp.Kernel:
                 py[lane] = ray.origin[1] + ray.origin_dx[1] * s + (ray.direction[1] + ray.direction_dx[1] * s) * t[0, lane]
                 pz[lane] = ray.origin[2] + ray.origin_dx[2] * s + (ray.direction[2] + ray.direction_dx[2] * s) * t[0, lane]
                 rests[lane] = 0
-            if lowest == highest:
+            together = lowest == highest
+            if SWEPT:
+                if together and moved.points >= 0:
+                    together = instances.kind[instances.source[highest]] == MESH
+            if together:
                 if moved.points >= 0:  # `shift_of_points`, lane by lane
                     slot = slots[item]
                     back, pivot = moved.object_from_world, moved.start
@@ -249,7 +254,15 @@ def motion_kernel(lanes: int) -> wp.Kernel:
                         if moved.points >= 0:
                             inside = moved.object_from_world * (p - moved.start)
                             mesh = instances.geometry[instances.source[i]]
-                            shift = shift_of_points(inside, found_slots[lane], mesh, moved.points, vertices, meshes, previous)
+                            kind = wp.int32(MESH)
+                            if SWEPT:
+                                kind = instances.kind[instances.source[i]]
+                                if kind != MESH:
+                                    size = wp.where(kind == POINTS, 1, wp.where(kind == TUBES, 4, 8))
+                                    first_point = moved.points + size * meshes.slot_triangle[found_slots[lane]]
+                                    shift = shift_of_swept(kind, inside, found_slots[lane], first_point, vertices, previous.points)
+                            if kind == MESH:
+                                shift = shift_of_points(inside, found_slots[lane], mesh, moved.points, vertices, meshes, previous)
                         if same_view and moved.moves == 0 and shift == wp.vec3d():
                             rests[lane] = 1
                         if moved.moves != 0:

@@ -191,7 +191,7 @@ class ResolvePlan:
             then, clear = self._previous, wp.vec2f(*self._clear_of("motion"))
             corners = [self._scalars(array) for array in (meshes.leaf_vertices, meshes.triangle_points, then[1].points)]
             tables = [then[0], *corners, meshes, instances, then[1]]
-            self._add(motion_kernel(self._lanes), [*tables, slots, seen, geometry.ray_distance, clear, asked["motion"]])
+            self._add(motion_kernel(self._lanes, self._swept), [*tables, slots, seen, geometry.ray_distance, clear, asked["motion"]])
 
         ids = IdPlanes()
         for name, member in _IDS.items():

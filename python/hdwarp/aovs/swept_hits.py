@@ -190,8 +190,9 @@ def ribbon_hit(vertices: wp.array[wp.float32], slot: wp.int32, origin: wp.vec3d,
     hit.t = seen
     nearest = wp.float64(1.0e300)
     at_u, at_v = wp.float64(0.5), wp.float64(0.5)
-    share = _ONE / wp.float64(RIBBON_PARTS)
-    for part in range(RIBBON_PARTS):
+    parts = wp.int32(RIBBON_PARTS)
+    share = _ONE / wp.float64(parts)
+    for part in range(parts):
         low, high = wp.float64(part) * share, wp.float64(part + 1) * share
         f = wp.dot(at(edge, low), wp.cross(direction, at(width, low)))
         g = wp.dot(at(edge, high), wp.cross(direction, at(width, high)))
@@ -218,6 +219,60 @@ def ribbon_hit(vertices: wp.array[wp.float32], slot: wp.int32, origin: wp.vec3d,
     hit.normal = wp.cross(rate_at(edge, at_u) + rate_at(width, at_u) * at_v, at(width, at_u))
     hit.along = along_segment(vertices, slot, wp.int32(0), at_u)
     return hit
+
+
+@wp.func
+def parameter_of(curve: Cubic, p: wp.vec3d) -> wp.float64:
+    """How far along a piece a point is."""
+    u = wp.float64(0.5)
+    for _step in range(6):
+        rate = rate_at(curve, u)
+        u = wp.clamp(u + wp.dot(p - at(curve, u), rate) / wp.max(wp.dot(rate, rate), _TINY), _ZERO, _ONE)
+    return u
+
+
+@wp.func
+def bernstein(k: wp.int32, u: wp.float64) -> wp.float64:
+    v = _ONE - u
+    if k == 0:
+        return v * v * v
+    if k == 1:
+        return _THREE * v * v * u
+    if k == 2:
+        return _THREE * v * u * u
+    return u * u * u
+
+
+@wp.func
+def shift_of_swept(
+    kind: wp.int32, p: wp.vec3d, slot: wp.int32, first: wp.int32, vertices: wp.array[wp.float32], points: wp.array[wp.vec3f]
+) -> wp.vec3d:
+    """From where a point ``p`` of a point or curve is to where it was, object space: what it is swept about has moved so. ``first``: of the
+    previous ``points`` of its item."""
+    if kind == POINTS:
+        return wp.vec3d(points[first]) - point_at(vertices, slot, 0, POINT_LANES)
+    shift = wp.vec3d()
+    if kind == TUBES:
+        p0, p1 = point_at(vertices, slot, 0, TUBE_LANES), point_at(vertices, slot, 4, TUBE_LANES)
+        p2, p3 = point_at(vertices, slot, 8, TUBE_LANES), point_at(vertices, slot, 12, TUBE_LANES)
+        u = _ZERO
+        if (int(number_at(vertices, slot, 16, TUBE_LANES)) & BALL) == 0:
+            u = parameter_of(cubic_of(p0, p1, p2, p3), p)
+        for k in range(4):
+            shift += (wp.vec3d(points[first + k]) - point_at(vertices, slot, 4 * k, TUBE_LANES)) * bernstein(k, u)
+        return shift
+    p0, w0 = point_at(vertices, slot, 0, RIBBON_LANES), point_at(vertices, slot, 12, RIBBON_LANES)
+    p1, w1 = point_at(vertices, slot, 3, RIBBON_LANES), point_at(vertices, slot, 15, RIBBON_LANES)
+    p2, w2 = point_at(vertices, slot, 6, RIBBON_LANES), point_at(vertices, slot, 18, RIBBON_LANES)
+    p3, w3 = point_at(vertices, slot, 9, RIBBON_LANES), point_at(vertices, slot, 21, RIBBON_LANES)
+    half = wp.float64(0.5)
+    u = parameter_of(cubic_of((p0 + w0) * half, (p1 + w1) * half, (p2 + w2) * half, (p3 + w3) * half), p)
+    one, other = at(cubic_of(p0, p1, p2, p3), u), at(cubic_of(w0, w1, w2, w3), u)
+    v = wp.clamp(wp.dot(p - one, other - one) / wp.max(wp.dot(other - one, other - one), _TINY), _ZERO, _ONE)
+    for k in range(8):
+        share = bernstein(k & 3, u) * wp.where(k < 4, _ONE - v, v)
+        shift += (wp.vec3d(points[first + k]) - point_at(vertices, slot, 3 * k, RIBBON_LANES)) * share
+    return shift
 
 
 @wp.func

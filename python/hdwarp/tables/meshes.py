@@ -11,7 +11,7 @@ import warp as wp
 from hdwarp.delegate.change_tracker import DirtyBits
 from hdwarp.delegate.render_index import RenderIndex
 from hdwarp.errors import ArgumentError
-from hdwarp.stage.columns import MeshGeometry
+from hdwarp.stage.columns import GeometryKind, MeshGeometry
 from hdwarp.tables import bvh
 from hdwarp.tables.storage import GrowingArray
 from hdwarp.tables.structs import MeshColumns, vec8f, vec8i, vec16f
@@ -29,6 +29,7 @@ class _Batch:
     bvhs: bvh.MeshBvhs
     points: np.ndarray  # (P, 3) float32, all of theirs as on the device
     start: dict[int, int]  # first point of each row
+    radii: np.ndarray | None  # (P,) float32, of points and tubes
 
 
 @dataclass(slots=True)
@@ -95,10 +96,21 @@ class MeshTable:
 
         The order of a row is the one the barycentric weights use. Raises ArgumentError for what is no mesh of the scene.
         """
+        return self._geometry_of(prim, GeometryKind.MESH, "a mesh").triangle_points
+
+    def point_ids(self, prim: str | int) -> np.ndarray:
+        """(P,) int64: the authored `ids` of a Points prim (path or primId), by elementId; where none are authored, the elementIds.
+
+        Raises ArgumentError for what is no Points prim of the scene.
+        """
+        points = self._geometry_of(prim, GeometryKind.POINTS, "a Points prim")
+        return np.arange(points.face_count) if points.ids is None else points.ids
+
+    def _geometry_of(self, prim: str | int, form: GeometryKind, name: str) -> MeshGeometry:
         row = self._index.mesh_row(prim) if self._index is not None else -1
-        if row < 0:
-            raise ArgumentError(f"{prim!r} is not a mesh of this scene")
-        return self.geometry[row].triangle_points
+        if row < 0 or self.geometry[row].form != form:
+            raise ArgumentError(f"{prim!r} is not {name} of this scene")
+        return self.geometry[row]
 
     def empty_rows(self) -> list[int]:
         """Meshes without triangles that could be hit."""
@@ -188,9 +200,13 @@ class MeshTable:
             self.geometry[row] = mesh
             start = batch.start[row]
             batch.points[start : start + len(mesh.points)] = self._on_device([row], [mesh])
+            if mesh.radii is not None:
+                batch.radii[start : start + len(mesh.points)] = self._radii([row], [mesh])
             batches[id(batch)] = batch
         for batch in batches.values():
             points = wp.array(batch.points, dtype=wp.vec3f, device=self.device)
+            if batch.radii is not None:
+                batch.bvhs.radii.assign(batch.radii)
             nodes, leaf_vertices = self._arrays["nodes"].array, self._arrays["leaf_vertices"].array
             bvh.refit_meshes(batch.bvhs, points, nodes=nodes, leaf_vertices=leaf_vertices)
             lower, upper = batch.bvhs.lower, batch.bvhs.upper
@@ -240,6 +256,7 @@ class MeshTable:
         totals = {part: int(end[-1]) for part, end in ends.items()}
         self._held[rows] = np.sum(list(sizes.values()), axis=0)
         self.geometry.update(zip(rows, batch, strict=True))
+        radii = self._radii(rows, batch)
         triangle_points = _concatenate([mesh.triangle_points for mesh in batch], (3,), np.int32)
         built = bvh.build_meshes(
             wp.array(all_points, dtype=wp.vec3f, device=self.device),
@@ -250,7 +267,7 @@ class MeshTable:
             node_base=self._used["node"],
             leaf_base=self._used["leaf"],
             form=batch[0].form,
-            radii=self._radii(rows, batch),
+            radii=radii,
             pieces=None if batch[0].pieces is None else np.concatenate([mesh.pieces for mesh in batch]),
         )
         arrays, used = self._arrays, self._used
@@ -279,7 +296,7 @@ class MeshTable:
         used["leaf"] += leaf_count
         self._live += int(self._held[rows].sum())
         built.nodes = built.leaf_vertices = built.children = None  # the table has them
-        return _Batch(list(rows), built, all_points, dict(zip(rows, starts["point"].tolist(), strict=True)))
+        return _Batch(list(rows), built, all_points, dict(zip(rows, starts["point"].tolist(), strict=True)), radii)
 
     def _grow_bounds(self, size: int) -> None:
         if size > len(self.centre):

@@ -243,7 +243,10 @@ class PreviousPoses:
             if key not in blocks:
                 blocks[key] = self._points.size
                 self._points.write(self._points.size, meshes.in_space_of(mesh_row, mesh.points))
-            self._boxes.append((np.sort(rows), meshes.in_space_of(mesh_row, mesh.points)))
+            points = meshes.in_space_of(mesh_row, mesh.points)
+            reach = 0.0 if mesh.radii is None else float(mesh.radii.max(initial=0.0)) / meshes.scale[mesh_row]
+            box = points.min(axis=0) - reach, points.max(axis=0) + reach
+            self._boxes.append((np.sort(rows), np.stack(box)))
             self._point_start.write_rows(np.sort(rows), np.full(len(rows), blocks[key]))
 
     def _sync_cameras(self, index: RenderIndex, cameras: CameraTable, worlds: WorldTable) -> None:
