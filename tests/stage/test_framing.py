@@ -155,3 +155,29 @@ def test_the_view_is_upright_and_45_degrees_high():
         assert rotation[:, 2] @ up > 0.2  # from above
         assert 2.0 * np.degrees(np.arctan(camera.aperture[1] / (2.0 * camera.focal_length))) == pytest.approx(45.0)
         assert camera.aperture[0] / camera.aperture[1] == pytest.approx(2.0)
+
+
+def test_bounds_of_points_and_curves(read):
+    """Balls of their radii, tubes of theirs about control points, ribbons of their edges; under a transform as well."""
+    text = """def Xform "x" {
+    double3 xformOp:translate = (10, 0, 0)
+    float3 xformOp:scale = (1, 2, 1)
+    uniform token[] xformOpOrder = ["xformOp:translate", "xformOp:scale"]
+    def Points "p" {
+        point3f[] points = [(0, 0, 0), (4, 0, 0)]
+        float[] widths = [2, 4]
+    }
+    }"""
+    lower, upper = scene_bounds(read(text).columns)
+    np.testing.assert_allclose((lower, upper), [(9.0, -4.0, -2.0), (16.0, 4.0, 2.0)])
+    curve = """def BasisCurves "c" {
+    uniform token type = "linear"
+    point3f[] points = [(0, 0, 0), (4, 0, 0)]
+    int[] curveVertexCounts = [2]
+    float[] widths = [2, 4]
+    MORE
+    }"""
+    lower, upper = scene_bounds(read(curve.replace("MORE", "")).columns)
+    np.testing.assert_allclose((lower, upper), [(-1.0, -2.0, -2.0), (6.0, 2.0, 2.0)])
+    lower, upper = scene_bounds(read(curve.replace("MORE", "normal3f[] normals = [(0, 0, 1), (0, 0, 1)]")).columns)
+    np.testing.assert_allclose((lower, upper), [(0.0, -2.0, 0.0), (4.0, 2.0, 0.0)], atol=1e-7)

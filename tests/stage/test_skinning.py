@@ -458,3 +458,20 @@ def test_what_a_result_depends_on(stage_of):
     one = dependence(opened, "/One/Rig/Mesh", "/One/Rig")
     prototype = opened.GetPrimAtPath("/One").GetPrototype().GetPath()
     assert {"/One/Rig", "/One/Rig/Skel", "/Anim", f"{prototype}/Rig/Skel"} <= set(one.paths)
+
+
+@pytest.mark.parametrize("type_name", ["Points", "BasisCurves"])
+def test_points_and_curves_are_skinned_as_meshes_are(read, type_name):
+    """Every point is one by hand; the bent curve starts and ends where its first and last points are."""
+    text = mesh(name="Mesh").replace('def Mesh "Mesh"', f'def {type_name} "Mesh"').replace("int[] faceVertexCounts = [3, 3]", "")
+    text = text.replace("int[] faceVertexIndices = [0, 1, 2, 3, 4, 5]", "float[] widths = [0.1]").replace('"none"', '"none"')
+    text = text.replace('uniform token subdivisionScheme = "none"', 'int[] curveVertexCounts = [6]; uniform token type = "linear"')
+    text = text.replace("widths = [0.1]", 'widths = [0.1] (interpolation = "constant")')
+    found = read(rig(text), time=10)
+    moved = by_hand(TURN)
+    geometry = found.mesh("/Rig/Mesh")
+    if type_name == "Points":
+        np.testing.assert_allclose(geometry.points, moved, atol=1e-6)
+    else:
+        np.testing.assert_allclose(geometry.points[[0, -1]], moved[[0, -1]], atol=1e-6)
+        assert geometry.face_count == 5
