@@ -30,6 +30,8 @@ def test_there_are_samples():
         "mesh_faces.usda",
         "skinned_arm.usda",
         "robot_cell.usda",
+        "curves.usda",
+        "points.usda",
     } <= set(SAMPLES)
 
 
