@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from hdwarp.cli.console import DONE, print_json, show_diagnostics
 from hdwarp.errors import Diagnostics
+
+if TYPE_CHECKING:
+    from hdwarp.stage.columns import StageColumns
 
 HELP = "Print cameras, intrinsics, products, prim counts, lights, sites, and what would be skipped and why."
 
@@ -29,24 +32,13 @@ def inspect(
 
 def inspect_stage(path: str, *, purposes: str | None = None, time: float | None = None) -> tuple[dict, Diagnostics]:
     """(summary as plain data, diagnostics). No device is touched."""
-    from hdwarp.batch.shots import note_camera, plan_shots
-    from hdwarp.scene import check_purposes
-    from hdwarp.stage.open import open_stage, resolve_time
-    from hdwarp.stage.reader import read_stage
+    from hdwarp.stage.open import open_stage
     from hdwarp.stage.render_spec import find_render_prims
 
     diagnostics = Diagnostics()
     stage = open_stage(path, diagnostics=diagnostics)
-    code = resolve_time(stage, time)
     found = find_render_prims(stage)
-    shots = plan_shots(stage, diagnostics=diagnostics, found=found, purposes=check_purposes(purposes) if purposes is not None else None)
-    drawn = shots[0].purposes if shots else ("default", "render")
-    columns = read_stage(stage, code, purposes=drawn)
-    diagnostics.extend(list(columns.diagnostics))
-    used = {shot.camera for shot in shots}
-    for camera in columns.cameras:
-        if camera.path in used:
-            note_camera(camera, diagnostics)
+    shots, columns = read_as_rendered(stage, diagnostics, found=found, purposes=purposes, time=time)
     triangles = [len(mesh.triangle_face) for mesh in columns.meshes]
     instanced = sum(len(gprim.transforms) * len(gprim.mesh.triangle_face) for gprim in columns.gprims if gprim.mesh is not None)
     summary = {
@@ -55,7 +47,7 @@ def inspect_stage(path: str, *, purposes: str | None = None, time: float | None 
         "upAxis": columns.up_axis,
         "time": columns.time,
         "timeCodes": [stage.GetStartTimeCode(), stage.GetEndTimeCode()] if stage.HasAuthoredTimeCodeRange() else None,
-        "purposes": list(drawn),
+        "purposes": list(drawn_purposes(shots)),
         "cameras": [describe_camera(camera, stage, found) for camera in columns.cameras],
         "renders": [describe_shot(shot, columns) for shot in shots],
         "prims": dict(sorted(columns.prim_counts.items())),
@@ -72,6 +64,30 @@ def inspect_stage(path: str, *, purposes: str | None = None, time: float | None 
         "sites": [site.path for site in columns.sites],
     }
     return summary, diagnostics
+
+
+def read_as_rendered(
+    stage, diagnostics: Diagnostics, *, found=None, purposes: str | None = None, time: float | None = None
+) -> tuple[list, StageColumns]:
+    """(shots the stage asks for, what is drawn in them); what there is to tell of both goes to ``diagnostics``."""
+    from hdwarp.batch.shots import note_camera, plan_shots
+    from hdwarp.scene import check_purposes
+    from hdwarp.stage.open import resolve_time
+    from hdwarp.stage.reader import read_stage
+
+    code = resolve_time(stage, time)
+    shots = plan_shots(stage, diagnostics=diagnostics, found=found, purposes=check_purposes(purposes) if purposes is not None else None)
+    columns = read_stage(stage, code, purposes=drawn_purposes(shots))
+    diagnostics.extend(list(columns.diagnostics))
+    used = {shot.camera for shot in shots}
+    for camera in columns.cameras:
+        if camera.path in used:
+            note_camera(camera, diagnostics)
+    return shots, columns
+
+
+def drawn_purposes(shots: list) -> tuple[str, ...]:
+    return shots[0].purposes if shots else ("default", "render")
 
 
 def describe_camera(camera, stage, found) -> dict:

@@ -116,7 +116,7 @@ def _report_broken(prim: Usd.Prim, path: str, purposes: Sequence[str], used: str
 def read_material(material: UsdShade.Material, path: str, time: Usd.TimeCode, diagnostics: Diagnostics) -> Material:
     """The constants of the material's surface; the default grey, with a note, where it is no UsdPreviewSurface."""
     result = Material(path)
-    shader = _surface_shader(material)
+    shader = surface_shader(material)
     if shader is None:
         outputs = [output.GetFullName() for output in material.GetSurfaceOutputs() if output.HasConnectedSource()]
         said = f"its surface ({', '.join(outputs)}) leads to no shader" if outputs else "it has no connected surface output"
@@ -179,7 +179,7 @@ def nodes_outside(material: UsdShade.Material, path: str) -> frozenset[str]:
     return frozenset(node for node in found if node != path and not node.startswith(f"{path}/"))
 
 
-def _surface_shader(material: UsdShade.Material) -> UsdShade.Shader | None:
+def surface_shader(material: UsdShade.Material) -> UsdShade.Shader | None:
     """The universal surface if there is one, else the first render context's with a UsdPreviewSurface, else the first at all."""
     contexts = [""]
     for output in material.GetSurfaceOutputs():
