@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from collections import Counter
 from collections.abc import Sequence
@@ -39,6 +40,7 @@ def check(
     choice = Choice(tuple(only or ()), tuple(skip or ()))
     choice.check_patterns()
     reports: list[Report] = []
+    gc.enable()  # the command line starts without; of many stages something may be left
     for path in stages:
         report = report_on(path, choice)
         reports.append(report)

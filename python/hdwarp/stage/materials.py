@@ -107,7 +107,7 @@ def _report_broken(prim: Usd.Prim, path: str, purposes: Sequence[str], used: str
             continue  # told where bindings are computed
         missing = [target for target in targets if not UsdShade.Material(prim.GetStage().GetPrimAtPath(target))]
         if missing:
-            diagnostics.warning(path, "material-missing", f"{name} names <{missing[0]}>, which is no Material; {effect}")
+            diagnostics.warning(path, "material-missing", f"{name} names <{missing[0]}>, which is no Material; {effect}. Bind a Material")
         elif authored and len(targets) != 1:
             said = f"names {len(targets)} materials, of which USD takes none" if targets else f"leads from <{authored[0]}> to no prim"
             diagnostics.warning(path, "material-binding", f"{name} {said}; {effect}. Bind one Material")

@@ -11,7 +11,7 @@ import numpy as np
 from hdwarp.stage.columns import GeometryKind, Gprim, MeshGeometry, StageColumns
 from hdwarp.stage.framing import scene_bounds
 
-_MOST = 100_000  # boxes; of more instances the box of all stands for them
+_MOST = 500_000  # boxes; of more instances the box of all stands for them
 _MOST_TRIANGLES = 2_000_000  # of one mesh whose inside is looked for
 _CORNERS = np.array([[x, y, z] for x in (0, 1) for y in (0, 1) for z in (0, 1)])
 
@@ -64,19 +64,29 @@ class Boxes:
 def boxes_of(columns: StageColumns) -> Boxes:
     """Boxes of all gprims of kinds whose size is known here and finite."""
     drawn = [gprim for gprim in columns.gprims if gprim.mesh is None or len(gprim.mesh.triangle_points)]
-    known = [(gprim, box) for gprim in drawn if (box := _object_box(gprim)) is not None]
+    boxes: dict[object, tuple | None] = {}  # by geometry: most of it is drawn often
+    known = []
+    for gprim in drawn:
+        key = gprim.mesh if gprim.mesh is not None else (gprim.kind, gprim.shape)
+        if key not in boxes:
+            boxes[key] = _object_box(gprim)
+        if boxes[key] is not None:
+            known.append((gprim, boxes[key]))
     complete = len(known) == len(drawn)
-    if sum(len(gprim.transforms) for gprim, _ in known) > _MOST:
+    counts = [len(gprim.transforms) for gprim, _ in known]
+    if not sum(counts):
+        return Boxes(np.zeros((0, 8, 3)), complete)
+    if sum(counts) > _MOST:
         bounds = scene_bounds(columns)
         return Boxes(_box_corners(*bounds)[None] if bounds is not None else np.zeros((0, 8, 3)), complete)
-    rows = [(gprim, box, matrix) for gprim, box in known for matrix in gprim.transforms if np.isfinite(matrix).all()]
-    if not rows:
-        return Boxes(np.zeros((0, 8, 3)), complete)
-    lower, upper = (np.array([box[end] for _, box, _ in rows]) for end in (0, 1))
-    matrices = np.array([matrix for _, _, matrix in rows])
+    matrices = np.concatenate([gprim.transforms for gprim, _ in known])
+    rows = np.repeat(np.arange(len(known)), counts)
+    finite = np.isfinite(matrices).all(axis=(1, 2))
+    matrices, rows = matrices[finite], rows[finite]
+    lower, upper = (np.array([box[end] for _, box in known])[rows] for end in (0, 1))
     corners = lower[:, None] + (upper - lower)[:, None] * _CORNERS
     world = corners @ matrices[:, :3, :3].swapaxes(1, 2) + matrices[:, None, :3, 3]
-    return Boxes(world, complete, _Placed([gprim for gprim, _, _ in rows], lower, upper, matrices))
+    return Boxes(world, complete, _Placed([known[row][0] for row in rows], lower, upper, matrices))
 
 
 def _box_corners(lower: np.ndarray, upper: np.ndarray) -> np.ndarray:

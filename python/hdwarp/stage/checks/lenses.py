@@ -84,24 +84,36 @@ def fields_of_view(subject: Subject) -> Iterator[Finding]:
         said = (
             f"focalLength {number(focal / tenth)} and the aperture {number(aperture / tenth)} give a field of view of {degrees:.3g} degrees"
         )
-        powers = [10.0**power for power in (-4, -3, -2, -1, 1, 2, 3, 4)]
-        usual = [factor for factor in powers if _within(field_of_view(focal * factor, aperture), _USUAL_VIEW)]
-        if usual:
-            factor = min(usual, key=lambda each: abs(field_of_view(focal * each, aperture) - math.radians(45.0)))
-            if _within(focal, _FOCAL) and not _within(aperture, _APERTURE):
-                sides = zip(_LENS[1:], camera.aperture, strict=True)
-                cure = ", ".join(f"{name} = {number(side / tenth / factor)}" for name, side in sides if side > 0.0)
-            else:
-                cure = f"focalLength = {number(focal / tenth * factor)}"
-            result = math.degrees(field_of_view(focal * factor, aperture))
-            yield LENS_MIXED.broken(
-                camera.path,
-                f"{said}: they count in different units",
-                f"author {cure} ({result:.3g} degrees), both in tenths of a scene unit",
-            )
-        else:
+        factors = _mixed_units(focal, aperture, tenth)
+        if factors is None:
             normal = number(0.5 * aperture / math.tan(math.radians(22.5)) / tenth)
             yield FIELD_OF_VIEW.broken(camera.path, said, f"author a focalLength nearer to {normal}, which gives 45 degrees")
+            continue
+        sides = zip(_LENS, (focal, *camera.aperture), (factors[0], factors[1], factors[1]), strict=True)
+        cure = ", ".join(f"{name} = {number(side / tenth * factor)}" for name, side, factor in sides if side > 0.0 and factor != 1.0)
+        result = math.degrees(field_of_view(focal * factors[0], aperture * factors[1]))
+        yield LENS_MIXED.broken(
+            camera.path, f"{said}: they count in different units", f"author {cure} ({result:.3g} degrees), in tenths of a scene unit"
+        )
+
+
+def _mixed_units(focal: float, aperture: float, tenth: float) -> tuple[float, float] | None:
+    """Factors that make a usual lens of a focal length and an aperture [m]: each in a unit of its own if that does, else the focal
+    length by a power of ten; None: neither does."""
+    units = [1.0, *(metres / tenth for _, metres in _UNITS)]
+    pairs = [
+        (one, other)
+        for one in units
+        for other in units
+        if _within(focal * one, _USUAL_FOCAL) and _within(aperture * other, _USUAL_APERTURE)
+    ]
+    powers = [(10.0**power, 1.0) for power in range(-5, 6) if power]
+    for candidates in (pairs, powers):
+        views = {pair: field_of_view(focal * pair[0], aperture * pair[1]) for pair in candidates}
+        usual = [pair for pair in candidates if _within(views[pair], _USUAL_VIEW)]
+        if usual:
+            return min(usual, key=lambda pair, views=views: abs(views[pair] - math.radians(45.0)))
+    return None
 
 
 def near_zero(subject: Subject) -> Iterator[Finding]:

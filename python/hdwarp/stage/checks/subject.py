@@ -34,6 +34,7 @@ class Picture:
 class PrimIndex:
     """Prims by what the checks ask for, in the order of the walk; what native instances share once, by the paths of its first instance."""
 
+    all: list[Usd.Prim] = field(default_factory=list)
     geometry: list[str] = field(default_factory=list)  # paths of gprims and point instancers, drawn or not
     materials: list[Usd.Prim] = field(default_factory=list)
     bound: list[tuple[Usd.Prim, tuple[str, ...]]] = field(default_factory=list)  # with the names of their binding properties
@@ -116,6 +117,7 @@ def each_prim(stage: Usd.Stage) -> Iterator[Usd.Prim]:
 
 
 def _enter(index: PrimIndex, prim: Usd.Prim, kinds: dict[str, tuple[bool, bool]]) -> None:
+    index.all.append(prim)
     name = prim.GetTypeName()
     kind = kinds.get(name)
     if kind is None:

@@ -96,6 +96,7 @@ MEANINGS = {
     "subset-indices": "subset indices that name no face",
     "subset-type": "a subset of other than faces",
     "texture": "inputs that come from textures, which are not supported yet",
+    "topology": "a mesh whose counts and indices do not agree",
     "trim-curves": "trim curves, which are not supported yet",
     "unknown-type": "a prim of a type that no schema here knows",
     "unloaded": "a payload that is not loaded",

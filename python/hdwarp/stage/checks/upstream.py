@@ -10,6 +10,7 @@ from pxr import Sdf, Usd, UsdUtils
 
 from hdwarp.errors import Severity
 from hdwarp.stage.checks.findings import ERROR, NOTE, USD, WARNING, Finding, Rule
+from hdwarp.stage.checks.subject import Subject
 
 NO_VALIDATORS = Rule("usd-validators-missing", NOTE, "this usd-core has no UsdValidation: only hdWarp's own checks were run")
 
@@ -17,7 +18,7 @@ NO_VALIDATORS = Rule("usd-validators-missing", NOTE, "this usd-core has no UsdVa
 class Validator(NamedTuple):
     name: str  # "usdGeomValidators:StageMetadataChecker": a finding's code is this, a dot, and the error's name
     meaning: str
-    run: Callable[[Usd.Stage], Sequence[object]]
+    run: Callable[[Usd.Stage, list[Usd.Prim]], Sequence[object]]
 
 
 class _Told(NamedTuple):
@@ -33,7 +34,7 @@ _TOLD = {
     "usdValidation:StageMetadataChecker.MissingDefaultPrim": _Told("author defaultPrim", NOTE),
     "usdGeomValidators:StageMetadataChecker.MissingMetersPerUnitMetadata": _Told("author metersPerUnit", WARNING),
     "usdGeomValidators:StageMetadataChecker.MissingUpAxisMetadata": _Told("author upAxis", WARNING),
-    "usdGeomValidators:EncapsulationChecker.NestedGprims": _Told("author an Xform above both, and no gprim below a gprim", WARNING),
+    "usdGeomValidators:EncapsulationChecker.InvalidNestedGprims": _Told("author an Xform above both, and no gprim below a gprim", WARNING),
     # What is missing in the stage as composed is told as composition and asset-unresolved; this is what other variants would miss.
     "usdUtilsValidators:MissingReferenceValidator.UnresolvableDependency": _Told("put the file there, or mend the path", WARNING),
     # The registry of usd-core alone knows no other renderer's shaders, and its nodes read values of like types.
@@ -45,10 +46,11 @@ _TOLD = {
         "bind one Material, or remove the binding", WARNING
     ),
     "usdShadeValidators:MaterialBindingApiAppliedValidator.MissingMaterialBindingAPI": _Told("apply MaterialBindingAPI", WARNING),
-    "usdShadeValidators:SubsetMaterialBindFamilyName.MissingFamilyName": _Told('author familyName = "materialBind"', WARNING),
+    "usdShadeValidators:SubsetMaterialBindFamilyName.MissingFamilyNameOnGeomSubset": _Told('author familyName = "materialBind"', WARNING),
     "usdSkelValidators:SkelBindingApiAppliedValidator.MissingSkelBindingAPI": _Told("apply SkelBindingAPI"),
     "usdSkelValidators:SkelBindingApiValidator.InvalidSkelBindingAPIApply": _Told("put the prim below a SkelRoot"),
 }
+_NO_PRIM = Usd.PrimIsLoaded & ~Usd.PrimIsActive  # inactive prims are not loaded
 _SEVERITIES = {"Error": ERROR, "Warn": WARNING, "Info": NOTE}
 
 
@@ -62,8 +64,13 @@ def validators() -> list[Validator] | None:
     except (ImportError, AttributeError):
         return None
 
-    def runner(name: str) -> Callable[[Usd.Stage], Sequence[object]]:
-        return lambda stage: UsdValidation.ValidationContext([registry.GetOrLoadValidatorByName(name)]).Validate(stage)
+    def runner(name: str) -> Callable[[Usd.Stage, list[Usd.Prim]], Sequence[object]]:
+        def errors(stage: Usd.Stage, prims: list[Usd.Prim]) -> list[object]:
+            context = UsdValidation.ValidationContext([registry.GetOrLoadValidatorByName(name)])
+            # Stage and layers without their prims, then the prims: by itself USD looks at the parts of every instance anew.
+            return [*context.Validate(stage, _NO_PRIM), *context.Validate(prims)]
+
+        return errors
 
     return [Validator(item.name, _first_sentence(item.doc), runner(item.name)) for item in found if not item.isSuite]
 
@@ -72,11 +79,11 @@ def _first_sentence(text: str) -> str:
     return " ".join(text.split()).partition(". ")[0].rstrip(".")
 
 
-def run(validator: Validator, stage: Usd.Stage) -> Iterator[Finding]:
+def run(validator: Validator, subject: Subject) -> Iterator[Finding]:
     """What one validator has to say of a stage, its findings alone: what it prints besides is held back."""
     quiet = UsdUtils.CoalescingDiagnosticDelegate()
     try:
-        errors = validator.run(stage)
+        errors = validator.run(subject.stage, subject.prims.all)
     finally:
         quiet.TakeUncoalescedDiagnostics()
         del quiet

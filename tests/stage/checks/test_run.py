@@ -1,0 +1,188 @@
+"""The run: usd-core's validators beside our checks, each thing told once, chosen codes, and a check that fails."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from pathlib import Path
+
+import pxr
+import pytest
+
+import hdwarp
+from hdwarp.errors import ArgumentError, Diagnostic, Severity
+from hdwarp.stage.checks import lenses, run, upstream
+from hdwarp.stage.checks.run import RULES, Choice, catalogue
+from hdwarp.stage.checks.told import MEANINGS, finding_of
+
+NESTED = 'def Sphere "Ball"\n{\ndef Cube "Box"\n{\n}\n}\n'
+ENCAPSULATION = "usdGeomValidators:EncapsulationChecker.InvalidNestedGprims"
+pytest.importorskip("pxr.UsdValidation")
+
+
+def test_usd_core_s_validators_are_run(found):
+    (finding,) = [item for item in found(NESTED) if item.source == "usd"]
+    assert finding.code == ENCAPSULATION
+    assert finding.paths == ("/World/Ball/Box",)
+    assert finding.cure
+
+
+def test_all_of_them_as_they_would_say_by_themselves(found):
+    """Stage by stage the names that UsdValidation gives when asked for everything at once, but for what is told by a code of ours."""
+    from pxr import Usd, UsdValidation
+
+    registry = UsdValidation.ValidationRegistry()
+    validators = [registry.GetOrLoadValidatorByName(item.name) for item in registry.GetAllValidatorMetadata()]
+    text = NESTED + (
+        'def Mesh "M" (prepend apiSchemas = ["SkelBindingAPI"])\n{\nfloat3[] points = []\nrel skel:skeleton = </World>\n}\n'
+        'def Material "L"\n{\ndef Shader "S"\n{\nuniform token info:id = "Strange"\n}\n}\n'
+        'def Xform "G" (references = @./gone.usda@)\n{\nrel material:binding = </World/L>\n}\n'
+    )
+    findings = found(text)
+    ours = {"composition", "material-binding-api"}
+    assert ours <= {item.code for item in findings}
+    stage = Usd.Stage.Open(str(found.path))
+    theirs = {f"{error.GetIdentifier()}" for error in UsdValidation.ValidationContext(validators).Validate(stage)}
+    told_by_ours = {name for name in theirs if "CompositionError" in name or "MaterialBindingApi" in name or "MissingReference" in name}
+    assert len(told_by_ours) == 3
+    assert {item.code for item in findings if item.source == "usd"} == theirs - told_by_ours
+
+
+def test_metadata_is_told_once(found):
+    codes = [item.code for item in found('#usda 1.0\ndef Sphere "Ball"\n{\n}\n')]
+    assert {"stage-meters-per-unit", "stage-up-axis", "stage-default-prim"} <= set(codes)
+    assert not [code for code in codes if "Metadata" in code]
+
+
+def test_types_of_the_same_values_are_a_note_and_others_a_warning(found):
+    def severity(kind: str, value: str) -> str:
+        text = f'def Camera "Camera"\n{{\n{kind} focalLength = {value}\n}}\ndef Mesh "M"\n{{\nfloat3[] points = []\n}}\n'
+        return {item.paths[0]: str(item.severity) for item in found(text) if item.code.endswith("AttributeTypeMismatch")}
+
+    assert severity("double", "50") == {"/World/Camera.focalLength": "warning", "/World/M.points": "note"}
+    assert severity("float", "50") == {"/World/M.points": "note"}
+
+
+def test_without_validators_it_says_so(found, monkeypatch):
+    monkeypatch.delattr(pxr, "UsdValidation", raising=False)
+    monkeypatch.setitem(sys.modules, "pxr.UsdValidation", None)
+    assert upstream.validators() is None
+    findings = found(NESTED)
+    assert [(item.code, str(item.severity)) for item in findings] == [(upstream.NO_VALIDATORS.code, "note"), ("default-camera", "note")][
+        ::-1
+    ]
+    Choice(skip=("usdGeomValidators:Anything",)).check_patterns()
+
+
+def test_a_check_that_raises_is_a_finding(found, monkeypatch):
+    def breaks(subject):
+        raise RuntimeError("no\nsuch luck")
+        yield
+
+    monkeypatch.setattr(run, "CHECKS", (lenses.Check(breaks, (lenses.LENS_SCALE,)), *run.CHECKS))
+    findings = found(NESTED)
+    (failed,) = [item for item in findings if item.code == "check-failed"]
+    assert failed.severity is Severity.ERROR
+    assert "breaks" in failed.message and "RuntimeError: no such luck" in failed.message
+    assert ENCAPSULATION in [item.code for item in findings]  # the others were run
+    assert "check-failed" not in [item.code for item in found(NESTED, skip=("camera-lens-scale",))]
+
+
+def test_a_validator_that_raises_is_a_finding(found, monkeypatch):
+    def breaks(stage, prims):
+        raise RuntimeError("broken")
+
+    monkeypatch.setattr(upstream, "validators", lambda: [upstream.Validator("some:Validator", "", breaks)])
+    (failed,) = [item for item in found(NESTED) if item.code == "check-failed"]
+    assert "some:Validator" in failed.message
+
+
+@pytest.mark.parametrize(
+    ("choice", "codes"),
+    [
+        ({"only": ("camera-*",)}, {"camera-near-zero"}),
+        ({"only": ("usdGeomValidators:*",)}, {ENCAPSULATION}),
+        ({"only": ("usdGeomValidators:EncapsulationChecker",)}, {ENCAPSULATION}),
+        ({"only": ("*.InvalidNestedGprims",)}, {ENCAPSULATION}),
+        ({"skip": ("usd*", "default-*", "label-*")}, {"camera-near-zero"}),
+        ({"only": ("camera-*", "usd*"), "skip": ("camera-near-*",)}, {ENCAPSULATION}),
+    ],
+)
+def test_codes_are_chosen_by_patterns(found, choice, codes):
+    camera = 'def Camera "Camera"\n{\nfloat focalLength = 0.5\nfloat horizontalAperture = 0.4\nfloat2 clippingRange = (0, 9)\n'
+    camera += (
+        'float verticalAperture = 0.2\ndouble3 xformOp:translate = (0, 0, 5)\nuniform token[] xformOpOrder = ["xformOp:translate"]\n}\n'
+    )
+    assert {item.code for item in found(camera + NESTED, **choice)} == codes
+
+
+@pytest.mark.parametrize("pattern", ["camera-lense-scale", "nothing*", "usdGeomValidators:Nothing"])
+def test_a_pattern_that_matches_no_code_is_refused(pattern):
+    with pytest.raises(ArgumentError, match="--list"):
+        Choice(skip=(pattern,)).check_patterns()
+
+
+def test_patterns_of_every_kind_are_known():
+    Choice(
+        ("camera-*", "xform-op", "usdShadeValidators:ShaderSdrCompliance.MissingSourceType"), ("usdPhysics*", "check-failed")
+    ).check_patterns()
+
+
+def test_an_unresolved_texture_is_told_once_and_with_udim_tiles_not_at_all(found, tmp_path):
+    (tmp_path / "tile.1001.png").write_bytes(b"")
+
+    def material(file: str) -> str:
+        return f'def Shader "Texture"\n{{\nuniform token info:id = "UsdUVTexture"\nasset inputs:file = @{file}@\n}}\n'
+
+    told = [item for item in found(material("./gone.png")) if "gone.png" in item.message]
+    assert [item.code for item in told] == ["asset-unresolved"]
+    assert [item.code for item in found(material("./tile.<UDIM>.png")) if "tile" in item.message] == []
+    assert [item.code for item in found(material("./none.<UDIM>.png")) if "none" in item.message] == ["asset-unresolved"]
+
+
+def test_a_missing_reference_is_told_once(found):
+    told = [item for item in found('def Xform "A" (references = @./gone.usda@)\n{\n}\n') if "gone.usda" in item.message]
+    assert [(item.code, str(item.severity)) for item in told] == [("composition", "error")]
+    assert "mend the path" in told[0].cure
+
+
+def test_a_broken_binding_is_told_once(found):
+    """The reader tells it of what is drawn, with what is drawn instead."""
+    text = 'def Sphere "Ball" (prepend apiSchemas = ["MaterialBindingAPI"])\n{\nrel material:binding = </World/Gone>\n}\n'
+    assert [item.paths for item in found(text) if item.code == "material-missing"] == [("/World/Ball",)]
+
+
+def test_cures_are_taken_from_what_the_reader_says():
+    def split(message: str) -> tuple[str, str]:
+        finding = finding_of(Diagnostic("/a", "code", Severity.ERROR, message))
+        return finding.message, finding.cure
+
+    assert split("3 points are NaN; not drawn. Mend the values") == ("3 points are NaN; not drawn", "mend the values")
+    assert split("no camera; author its camera relationship") == ("no camera", "author its camera relationship")
+    assert split("focalLength is 0; author a value above 0; the camera cannot be rendered")[1] == ""
+    assert split("drawn as its control cage") == ("drawn as its control cage", "")
+
+
+def test_every_code_that_reading_tells_has_a_meaning():
+    """A row of MEANINGS a code, and no row without one. Codes of worlds are told where worlds are asked for, which a check does not."""
+    package = Path(hdwarp.__file__).parent
+    files = [path for path in (package / "stage").rglob("*.py") if path.name != "worlds.py"] + [package / "batch" / "shots.py"]
+    calls = {"note", "warning", "error", "refuse", "_error", "_report", "_drop_faces_of"}
+    told = set()
+    for path in files:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf8"))):
+            name = getattr(getattr(node, "func", None), "attr", None) or getattr(getattr(node, "func", None), "id", "")
+            if isinstance(node, ast.Call) and name in calls:
+                words = [item.value for item in node.args if isinstance(item, ast.Constant) and isinstance(item.value, str)]
+                told.update([word for word in words if re.fullmatch("[a-z]+(-[a-z]+)*", word)][:1])
+    own = {rule.code for rule in RULES}
+    assert told - own - set(MEANINGS) == set(), "add a row to MEANINGS in stage/checks/told.py"
+    assert set(MEANINGS) - told == set(), "nobody tells these"
+
+
+def test_the_catalogue_has_every_code_once():
+    codes = [code for code, *_ in catalogue()]
+    assert len(codes) == len(set(codes))
+    assert {"camera-lens-scale", "composition", "check-failed", "usdGeomValidators:StageMetadataChecker.*"} <= set(codes)
+    assert all(meaning for *_, meaning in catalogue())
