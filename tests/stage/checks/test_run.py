@@ -186,3 +186,55 @@ def test_the_catalogue_has_every_code_once():
     assert len(codes) == len(set(codes))
     assert {"camera-lens-scale", "composition", "check-failed", "usdGeomValidators:StageMetadataChecker.*"} <= set(codes)
     assert all(meaning for *_, meaning in catalogue())
+
+
+BROKEN = (
+    'def Camera "A"\n{\ntoken focalLength = "long"\n}\n',
+    'def Camera "A"\n{\nfloat focalLength = nan\nfloat horizontalAperture = inf\nfloat2 clippingRange = (nan, inf)\n}\n',
+    'def Camera "A"\n{\nfloat focalLength = 1e-38\nfloat horizontalAperture = 1e38\nfloat2 clippingRange = (0, 3e38)\n}\n',
+    'def Camera "A"\n{\nfloat focalLength = 3e38\nfloat horizontalAperture = 1e-38\nfloat verticalAperture = 0\n}\n',
+    'def Camera "A"\n{\ndouble3 xformOp:translate = (1e300, nan, 0)\nuniform token[] xformOpOrder = ["xformOp:translate"]\n}\n',
+    'def Camera "A"\n{\nfloat3 xformOp:scale = (0, 1, 1)\nuniform token[] xformOpOrder = ["xformOp:scale"]\n}\n',
+    'def RenderProduct "P"\n{\ntoken camera = "/World"\nint resolution = 3\nfloat pixelAspectRatio = -1\n}\n',
+    'def RenderProduct "P"\n{\nrel camera = </World/P>\nuniform int2 resolution = (-1, 0)\nrel orderedVars = [</Nope>, </World/P>]\n}\n',
+    'def RenderSettings "S"\n{\nrel products = [</World/S>, </World/S.x>]\ntoken resolution = "big"\n}\n',
+    'def Cube "A" (prepend apiSchemas = ["SemanticsLabelsAPI:class"])\n{\nint semantics:labels:class = 3\n}\n',
+    'def Cube "A" (prepend apiSchemas = ["SemanticsLabelsAPI:class"])\n{\nrel semantics:labels:class = </World>\n}\n',
+    'def Cube "A" (prepend apiSchemas = ["SemanticsLabelsAPI:a:b:c", "SemanticsLabelsAPI"])\n{\ntoken[] semantics:labels:a:b:c = [""]\n}\n',
+    'def Cube "A"\n{\ntoken material:binding = "red"\n}\n',
+    'def Cube "A"\n{\nrel material:binding = [</World>, </World/A.x>]\nrel material:binding:collection:x = </Gone>\n}\n',
+    'def Cube "A"\n{\nrel material:binding = </World/A.material:binding>\n}\n',
+    'def Material "M"\n{\ntoken outputs:surface.connect = </World/M.outputs:surface>\n}\n',
+    'def Material "M"\n{\ntoken outputs:surface.connect = </Gone.outputs:x>\nint outputs:volume = 3\nrel outputs:other = </Gone>\n}\n',
+    'def Shader "S"\n{\nasset inputs:file = @@\nasset[] inputs:files = [@@, @./a.png@]\nrel inputs:relation = </Gone>\n}\n',
+    'def Sphere "A"\n{\ndouble radius = 1e200\n}\ndef Sphere "B"\n{\ndouble radius = nan\n}\ndef Cube "C"\n{\ndouble size = 1e-300\n}\n',
+    'def Mesh "A"\n{\nint[] faceVertexCounts = [3]\nint[] faceVertexIndices = [0, 9]\npoint3f[] points = [(nan, 0, 0), (9, 0, inf)]\n}\n',
+    'def PointInstancer "I"\n{\nrel prototypes = </World/I>\nint[] protoIndices = [0, 7]\npoint3f[] positions = [(nan, 0, 0)]\n}\n',
+    'def Xform "A" (references = [@./gone.usda@, </World/B>])\n{\n}\ndef Xform "B" (references = </World/A>)\n{\n}\n',
+    'def "A" (instanceable = true\nreferences = </World/A>)\n{\n}\n',
+)
+HEADS = (
+    "metersPerUnit = -1",
+    "metersPerUnit = 0",
+    "metersPerUnit = nan",
+    "metersPerUnit = 1e300",
+    'upAxis = "X"',
+    'renderSettingsPrimPath = "not a path"',
+    'defaultPrim = "A/B"',
+    "startTimeCode = 5\nendTimeCode = nan",
+    "startTimeCode = 9\nendTimeCode = -9",
+)
+
+
+@pytest.mark.parametrize("text", BROKEN)
+def test_no_check_fails_on_broken_prims(found, text):
+    codes = [item.code for item in found(text + NESTED)]
+    assert "check-failed" not in codes
+    assert ENCAPSULATION in codes
+
+
+@pytest.mark.parametrize("head", HEADS)
+def test_no_check_fails_on_broken_metadata(found, head):
+    codes = [item.code for item in found(f'#usda 1.0\n(\n{head}\n)\ndef Xform "World"\n{{\n{BROKEN[2]}{NESTED}}}\n')]
+    assert "check-failed" not in codes
+    assert ENCAPSULATION in codes

@@ -117,10 +117,52 @@ def test_a_closed_mesh_around_the_camera_is_told_and_an_open_one_is_not(found):
     assert codes(found(camera(at("(0, 0, -7)")) + far + box_mesh("Box"))) == []
 
 
+def test_a_clipping_range_that_begins_beyond_it_takes_it_away(found):
+    """A ball of radius 1 and a camera at its middle: the corners of its box are sqrt(3) away."""
+    text = ball("", "Around") + ball(at("(0, 0, -40)"), "Far")
+    (finding,) = [item for item in found(camera() + text) if item.code == "camera-inside"]
+    near = float(re.search(r"clippingRange = \((\S+),", finding.cure).group(1))
+    assert near == pytest.approx(1.001 * np.sqrt(3.0), rel=1e-5)
+    assert codes(found(camera(clip=f"({near}, 100)") + text)) == []
+
+
 def test_rooms_and_skies_are_meant(found):
     """What is around the camera and everything else is no mistake."""
     assert codes(found(camera() + ball() + box_mesh("Room", half=10.0, z=0.0))) == []
     assert codes(found(camera(clip="(0.1, 2000)") + ball() + ball("", "Sky", 1000.0))) == []
+
+
+def test_boxes_are_those_of_usd(found):
+    """Of every shape, turned and scaled, against UsdGeom's own bounds; boxes of boxes may be larger, never smaller."""
+    from pxr import Usd, UsdGeom
+
+    from hdwarp.stage.checks.boxes import boxes_of
+    from hdwarp.stage.reader import read_stage
+
+    stage = Usd.Stage.CreateInMemory()
+    UsdGeom.SetStageMetersPerUnit(stage, 1.0)
+    for k, kind in enumerate(("Sphere", "Cube", "Cylinder", "Cone", "Capsule", "Capsule_1", "Cylinder_1", "Plane")):
+        prim = stage.DefinePrim(f"/{kind}", kind)
+        if kind.endswith("_1"):
+            prim.GetAttribute("radiusTop").Set(0.4)
+        UsdGeom.XformCommonAPI(prim).SetTranslate((3.0 * k, -k, 2.0))
+        UsdGeom.XformCommonAPI(prim).SetScale((1.0, 2.0, 0.5))
+    columns = read_stage(stage, Usd.TimeCode.Default())
+    for gprim in columns.gprims:
+        box = (
+            UsdGeom.BBoxCache(Usd.TimeCode.Default(), ["default"]).ComputeWorldBound(stage.GetPrimAtPath(gprim.path)).ComputeAlignedRange()
+        )
+        columns_of_one = read_stage(stage, Usd.TimeCode.Default(), mask=[gprim.path])
+        lower, upper = boxes_of(columns_of_one).bounds
+        assert (lower <= np.array(box.GetMin()) + 1e-5).all() and (upper >= np.array(box.GetMax()) - 1e-5).all()
+        assert np.linalg.norm(upper - lower) < 1.5 * np.linalg.norm(np.array(box.GetSize()))
+
+
+def test_inside_of_what_the_clipping_range_cuts_away_is_no_matter(found):
+    """A capsule 0.2 thick and 0.9 long: nothing of it is farther than 0.6 from its middle."""
+    text = 'def Capsule "Cap"\n{\ndouble radius = 0.2\ndouble height = 0.5\n}\n' + ball(at("(0, 0, -40)"), "Far")
+    assert codes(found(camera(clip="(0.1, 100)") + text)) == ["camera-inside"]
+    assert codes(found(camera(clip="(0.6, 100)") + text)) == []
 
 
 @pytest.mark.parametrize(

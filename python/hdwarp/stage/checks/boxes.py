@@ -44,8 +44,9 @@ class Boxes:
         """Length of the diagonal of the bounds [m]; 0 of nothing."""
         return 0.0 if self.bounds is None else float(np.linalg.norm(self.bounds[1] - self.bounds[0]))
 
-    def around(self, point: np.ndarray) -> list[tuple[Gprim, float]]:
-        """What closed thing a world point (3,) [m] is inside of, with the diagonal of its box [m]."""
+    def around(self, point: np.ndarray) -> list[tuple[Gprim, float, float]]:
+        """What closed things a world point (3,) [m] is inside of, with the diagonal of the box of each and how far from the point its
+        farthest corner is [m]."""
         placed = self._placed
         if placed is None or not len(placed.gprims):
             return []
@@ -57,7 +58,9 @@ class Boxes:
         found = []
         for row in held:
             if _is_inside(placed.gprims[row], local[row]):
-                found.append((placed.gprims[row], float(np.linalg.norm(np.ptp(self.corners[row], axis=0)))))
+                corners = self.corners[row]
+                size, reach = np.linalg.norm(np.ptp(corners, axis=0)), np.linalg.norm(corners - point, axis=1).max()
+                found.append((placed.gprims[row], float(size), float(reach)))
         return found
 
 
@@ -98,14 +101,23 @@ def _object_box(gprim: Gprim) -> tuple[np.ndarray, np.ndarray] | None:
         return _mesh_box(gprim.mesh)
     if not all(math.isfinite(number) for number in gprim.shape):
         return None  # it goes on for ever
+    if gprim.kind == GeometryKind.CAPSULE:
+        lower, upper = _ball_ends(*gprim.shape[:3])
+        return np.array([-1.0, -1.0, lower]), np.array([1.0, 1.0, upper])
     reach = {
         GeometryKind.SPHERE: (1.0, 1.0, 1.0),
         GeometryKind.CUBE: (1.0, 1.0, 1.0),
         GeometryKind.PLANE: (1.0, 1.0, 0.0),
         GeometryKind.CONE: (1.0, 1.0, gprim.shape[2]),
-        GeometryKind.CAPSULE: (1.0, 1.0, gprim.shape[2] + 2.0),  # the balls reach less far
     }.get(gprim.kind)
     return None if reach is None else (-np.array(reach), np.array(reach))
+
+
+def _ball_ends(low: float, high: float, half: float) -> tuple[float, float]:
+    """How far down and up the balls reach that close a cone of these radii smoothly: their middles are off its ends."""
+    slope = 0.5 * (high - low) / half
+    ends = [(z + slope * radius, radius * math.hypot(1.0, slope)) for z, radius in ((-half, low), (half, high))]
+    return min(z - radius for z, radius in ends), max(z + radius for z, radius in ends)
 
 
 def _mesh_box(mesh: MeshGeometry) -> tuple[np.ndarray, np.ndarray]:

@@ -7,11 +7,14 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from pxr import Tf
+
 from hdwarp.errors import ArgumentError
 from hdwarp.stage.checks import assets, labels, lenses, materials, products, scale, sights, upstream
 from hdwarp.stage.checks.findings import ERROR, HDWARP, USD, Check, Finding, Rule, worst_first
 from hdwarp.stage.checks.subject import Subject
 from hdwarp.stage.checks.told import MEANINGS, finding_of
+from hdwarp.stage.open import plain_text
 
 CHECKS: tuple[Check, ...] = tuple(
     check for module in (lenses, sights, products, labels, materials, scale, assets) for check in module.CHECKS
@@ -86,6 +89,8 @@ def guarded(name: str, find: Callable[[], list[Finding]]) -> list[Finding]:
     """What ``find`` finds; where it raises, that."""
     try:
         return find()
+    except Tf.ErrorException as error:
+        return [FAILED.broken("/", f"{name} could not be carried out ({plain_text(error)})", "mend what USD names here")]
     except Exception as error:
         said = " ".join(f"{type(error).__name__}: {error}".split())
         return [FAILED.broken("/", f"{name} could not be carried out ({said})", "report it as a defect, with the stage if you can")]

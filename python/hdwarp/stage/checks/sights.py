@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -115,12 +114,13 @@ def is_outside(subject: Subject) -> Iterator[Finding]:
     for camera in subject.columns.cameras:
         if camera.projection == "orthographic":
             continue
-        for gprim, size in subject.boxes.around(camera.world_from_camera[:3, 3]):
-            if gprim.visual and size < _SMALL * subject.boxes.size and math.isfinite(size):
+        for gprim, size, reach in subject.boxes.around(camera.world_from_camera[:3, 3]):
+            if gprim.visual and size < _SMALL * subject.boxes.size and camera.clipping_range[0] < reach:
+                near, far = reach / subject.unit, max(camera.clipping_range[1], 2.0 * reach) / subject.unit
                 yield INSIDE.broken(
                     camera.path,
                     f"it is inside <{gprim.path}>, whose inner side fills its picture",
-                    f"move it out, or author clippingRange from {number(size / subject.unit)}, which is beyond the other side",
+                    f"move it out, or author clippingRange = ({number(1.001 * near)}, {number(far)}), which begins beyond",
                 )
 
 
