@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass
 
 from hdwarp.errors import Diagnostics, StageError
@@ -41,16 +40,29 @@ def report_on(path: str, choice: Choice) -> Report:
     except StageError as error:
         finding = UNREADABLE.broken(error.path, error.reason, "")
         return Report(path, (finding,) if choice.takes(finding.code) else ())
-    findings = guarded("reading the stage", functools.partial(_check, stage, diagnostics, choice))
-    return Report(path, tuple(findings))
+    return Report(path, tuple(_check(stage, diagnostics, choice)))
 
 
 def _check(stage, diagnostics: Diagnostics, choice: Choice) -> list[Finding]:
+    from hdwarp.batch.shots import plan_shots
     from hdwarp.cli.inspect import drawn_purposes, read_as_rendered
     from hdwarp.stage.checks.subject import Picture, Subject
-    from hdwarp.stage.open import resolve_time
+    from hdwarp.stage.columns import StageColumns
+    from hdwarp.stage.open import metres_per_unit, resolve_time
 
-    shots, columns = read_as_rendered(stage, diagnostics)
+    shots: list = []
+    columns = StageColumns(metres_per_unit(stage), "Y", None, stage.GetTimeCodesPerSecond())  # where reading fails: nothing is drawn
+
+    def plan() -> list[Finding]:
+        shots.extend(plan_shots(stage, diagnostics=diagnostics))
+        return []
+
+    def read() -> list[Finding]:
+        nonlocal columns
+        columns = read_as_rendered(stage, shots, diagnostics)
+        return []
+
+    failed = [*guarded("planning its pictures", plan), *guarded("reading the stage", read)]
     pictures = [Picture(shot.product, shot.camera, shot.image, tuple((var.path, var.name, var.aov) for var in shot.vars)) for shot in shots]
     subject = Subject(stage, resolve_time(stage, None), columns, pictures, list(diagnostics), drawn_purposes(shots))
-    return check_stage(subject, choice)
+    return check_stage(subject, choice, failed)

@@ -32,13 +32,16 @@ def inspect(
 
 def inspect_stage(path: str, *, purposes: str | None = None, time: float | None = None) -> tuple[dict, Diagnostics]:
     """(summary as plain data, diagnostics). No device is touched."""
+    from hdwarp.batch.shots import plan_shots
+    from hdwarp.scene import check_purposes
     from hdwarp.stage.open import open_stage
     from hdwarp.stage.render_spec import find_render_prims
 
     diagnostics = Diagnostics()
     stage = open_stage(path, diagnostics=diagnostics)
     found = find_render_prims(stage)
-    shots, columns = read_as_rendered(stage, diagnostics, found=found, purposes=purposes, time=time)
+    shots = plan_shots(stage, diagnostics=diagnostics, found=found, purposes=check_purposes(purposes) if purposes is not None else None)
+    columns = read_as_rendered(stage, shots, diagnostics, time=time)
     triangles = [len(mesh.triangle_face) for mesh in columns.meshes]
     instanced = sum(len(gprim.transforms) * len(gprim.mesh.triangle_face) for gprim in columns.gprims if gprim.mesh is not None)
     summary = {
@@ -66,24 +69,19 @@ def inspect_stage(path: str, *, purposes: str | None = None, time: float | None 
     return summary, diagnostics
 
 
-def read_as_rendered(
-    stage, diagnostics: Diagnostics, *, found=None, purposes: str | None = None, time: float | None = None
-) -> tuple[list, StageColumns]:
-    """(shots the stage asks for, what is drawn in them); what there is to tell of both goes to ``diagnostics``."""
-    from hdwarp.batch.shots import note_camera, plan_shots
-    from hdwarp.scene import check_purposes
+def read_as_rendered(stage, shots: list, diagnostics: Diagnostics, *, time: float | None = None) -> StageColumns:
+    """What is drawn of a stage in the shots planned of it, at a time; what there is to tell goes to ``diagnostics``."""
+    from hdwarp.batch.shots import note_camera
     from hdwarp.stage.open import resolve_time
     from hdwarp.stage.reader import read_stage
 
-    code = resolve_time(stage, time)
-    shots = plan_shots(stage, diagnostics=diagnostics, found=found, purposes=check_purposes(purposes) if purposes is not None else None)
-    columns = read_stage(stage, code, purposes=drawn_purposes(shots))
+    columns = read_stage(stage, resolve_time(stage, time), purposes=drawn_purposes(shots))
     diagnostics.extend(list(columns.diagnostics))
     used = {shot.camera for shot in shots}
     for camera in columns.cameras:
         if camera.path in used:
             note_camera(camera, diagnostics)
-    return shots, columns
+    return columns
 
 
 def drawn_purposes(shots: list) -> tuple[str, ...]:

@@ -89,6 +89,17 @@ def test_a_check_that_raises_is_a_finding(found, monkeypatch):
     assert "check-failed" not in [item.code for item in found(NESTED, skip=("camera-lens-scale",))]
 
 
+@pytest.mark.parametrize("name", ["hdwarp.batch.shots.plan_shots", "hdwarp.cli.inspect.read_as_rendered"])
+def test_where_reading_fails_the_rest_is_told(found, monkeypatch, name):
+    def fails(*arguments, **options):
+        raise hdwarp.Error("out of order")
+
+    monkeypatch.setattr(name, fails)
+    codes = {item.code: item for item in found('#usda 1.0\ndef "W" (references = @./gone.usda@)\n{\n' + NESTED + "}\n")}
+    assert "out of order" in codes["check-failed"].message
+    assert {"composition", "stage-up-axis", ENCAPSULATION} <= set(codes)
+
+
 def test_a_validator_that_raises_is_a_finding(found, monkeypatch):
     def breaks(stage, prims):
         raise RuntimeError("broken")

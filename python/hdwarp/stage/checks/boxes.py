@@ -97,7 +97,7 @@ def _box_corners(lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
 
 
 def _object_box(gprim: Gprim) -> tuple[np.ndarray, np.ndarray] | None:
-    if gprim.mesh is not None:
+    if gprim.kind == GeometryKind.MESH:
         return _mesh_box(gprim.mesh)
     if not all(math.isfinite(number) for number in gprim.shape):
         return None  # it goes on for ever
@@ -135,7 +135,7 @@ def _is_inside(gprim: Gprim, point: np.ndarray) -> bool:
     if gprim.kind in (GeometryKind.CONE, GeometryKind.CAPSULE):
         low, high, half, _ = gprim.shape
         return bool(abs(z) < half and math.hypot(x, y) < low + (high - low) * (z + half) / (2.0 * half))
-    if gprim.mesh is not None and len(gprim.mesh.triangle_points) <= _MOST_TRIANGLES:
+    if gprim.kind == GeometryKind.MESH and len(gprim.mesh.triangle_points) <= _MOST_TRIANGLES:
         return abs(_winding(gprim.mesh, point)) > 0.9
     return False
 

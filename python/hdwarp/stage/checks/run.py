@@ -64,13 +64,16 @@ class Choice:
                 raise ArgumentError(f"no code matches {pattern!r}; --list prints all codes")
 
 
+_ALL = Choice()
+
+
 def _matches(names: Iterable[str], patterns: Iterable[str]) -> bool:
     return any(fnmatch.fnmatchcase(name, pattern) for name in names for pattern in patterns)
 
 
-def check_stage(subject: Subject, choice: Choice = Choice()) -> list[Finding]:
-    """Everything found, worst first. Nothing on a stage raises: a check that does is a finding of its own."""
-    findings = [finding_of(item) for item in subject.told]
+def check_stage(subject: Subject, choice: Choice = _ALL, found: Sequence[Finding] = ()) -> list[Finding]:
+    """Everything found, worst first, with what was ``found`` before. A check that raises is a finding of its own."""
+    findings = [*found, *(finding_of(item) for item in subject.told)]
     for check in CHECKS:
         if any(choice.takes(rule.code) for rule in check.rules):
             findings += guarded(check.find.__name__, lambda check=check: list(check.find(subject)))
