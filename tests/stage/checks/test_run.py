@@ -128,6 +128,19 @@ def test_codes_are_chosen_by_patterns(found, choice, codes):
     assert {item.code for item in found(camera + NESTED, **choice)} == codes
 
 
+def test_what_is_skipped_is_not_told_by_usd_core_instead(found):
+    """It is ours to tell a missing defaultPrim, binding schema or file; who skips that, does not want to hear of it."""
+    text = (
+        '#usda 1.0\ndef Xform "World"\n{\nrel material:binding = </World/M>\ndef Material "M"\n{\ndef Shader "S"\n{\n'
+        'uniform token info:id = "UsdUVTexture"\nasset inputs:file = @./gone.png@\n}\n}\n}\n'
+    )
+    ours = ("stage-*", "material-binding-api", "asset-unresolved")
+    theirs = ("usd*:StageMetadataChecker", "usdShadeValidators:MaterialBindingApi*", "usdUtilsValidators:MissingReference*")
+    assert len({item.code for item in found(text, only=ours)}) == 5
+    assert [item.code for item in found(text, skip=ours) if item.source == "usd"] == []
+    assert len({item.code for item in found(text, only=theirs)}) == 5
+
+
 @pytest.mark.parametrize("pattern", ["camera-lense-scale", "nothing*", "usdGeomValidators:Nothing"])
 def test_a_pattern_that_matches_no_code_is_refused(pattern):
     with pytest.raises(ArgumentError, match="--list"):

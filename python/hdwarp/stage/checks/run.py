@@ -45,9 +45,11 @@ class Choice:
 
     def takes(self, code: str) -> bool:
         """Whether findings of a code are wanted; a validator's name stands for all it finds."""
-        names = (code, code.partition(".")[0])
-        wanted = not self.only or _matches(names, self.only)
-        return wanted and not _matches(names, self.skip)
+        return self.asks_for(code) and not _matches((code, code.partition(".")[0]), self.skip)
+
+    def asks_for(self, code: str) -> bool:
+        """Whether ``only`` has it, be it skipped or not."""
+        return not self.only or _matches((code, code.partition(".")[0]), self.only)
 
     def may_find(self, validator: str) -> bool:
         """Whether anything a validator finds may be wanted; the names of its errors are not known before it runs."""
@@ -75,8 +77,12 @@ def check_stage(subject: Subject, choice: Choice = _ALL, found: Sequence[Finding
     """Everything found, worst first, with what was ``found`` before. A check that raises is a finding of its own."""
     findings = [*found, *(finding_of(item) for item in subject.told)]
     for check in CHECKS:
-        if any(choice.takes(rule.code) for rule in check.rules):
-            findings += guarded(check.find.__name__, lambda check=check: list(check.find(subject)))
+        codes = [rule.code for rule in check.rules]
+        if not any(choice.asks_for(code) for code in codes):
+            continue
+        told = guarded(check.find.__name__, lambda check=check: list(check.find(subject)))
+        # What is skipped is looked for all the same: usd-core is not to tell it instead.
+        findings += told if any(choice.takes(code) for code in codes) else [item for item in told if item.code != FAILED.code]
     known = upstream.validators()
     if known is None:
         findings.append(

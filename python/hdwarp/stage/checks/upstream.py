@@ -125,15 +125,16 @@ def _sites(error: object) -> tuple[tuple[str, ...], tuple[str, ...]]:
         layer = site.GetLayer()
         if layer:
             layers[layer.identifier] = None
-        found = (
-            site.GetPrim()
-            if site.IsPrim()
-            else site.GetProperty()
-            if site.IsProperty()
-            else site.GetPrimSpec() or site.GetPropertySpec()
-            if site.IsValidSpecInLayer()
-            else None
-        )
-        if found:
-            paths[str(found.path if hasattr(found, "path") else found.GetPath())] = None
+        path = _path_of(site)
+        if path:
+            paths[path] = None
     return tuple(paths), tuple(layers)
+
+
+def _path_of(site: object) -> str:
+    if site.IsPrim():
+        return str(site.GetPrim().GetPath())
+    if site.IsProperty():
+        return str(site.GetProperty().GetPath())
+    spec = (site.GetPrimSpec() or site.GetPropertySpec()) if site.IsValidSpecInLayer() else None
+    return str(spec.path) if spec else ""
