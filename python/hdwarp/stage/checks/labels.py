@@ -85,7 +85,7 @@ def spelling(subject: Subject) -> Iterator[Finding]:
             for label in sorted(set(variants) - {usual}):
                 yield SPELLING.broken(
                     paths[taxonomy, label],
-                    f"the {taxonomy} label '{label}' is spelled '{usual}' on {variants[usual]} other prims",
+                    f"the {taxonomy} label '{label}' is spelled '{usual}' elsewhere (prims: {variants[usual]})",
                     f"author '{usual}'",
                 )
 
