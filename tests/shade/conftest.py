@@ -1,22 +1,30 @@
-"""The scene tools of the resolve tests, here too."""
+"""The scene tools of the resolve tests, here too, and the float64 twin of the textures."""
 
 from __future__ import annotations
 
 import importlib.util
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
-_NAME = "hdwarp_test_resolve_scene"
+
+def _module(name: str, path: Path) -> ModuleType:
+    if name not in sys.modules:
+        spec = importlib.util.spec_from_file_location(name, path)
+        sys.modules[name] = module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+    return sys.modules[name]
 
 
 @pytest.fixture(scope="session")
-def tools():
+def tools() -> ModuleType:
     """The module resolve_scene: Scene, View, Setup, rotation."""
-    if _NAME not in sys.modules:
-        path = Path(__file__).parents[1] / "aovs" / "resolve_scene.py"
-        spec = importlib.util.spec_from_file_location(_NAME, path)
-        sys.modules[_NAME] = module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-    return sys.modules[_NAME]
+    return _module("hdwarp_test_resolve_scene", Path(__file__).parents[1] / "aovs" / "resolve_scene.py")
+
+
+@pytest.fixture(scope="session")
+def twin() -> ModuleType:
+    """The module texture_twin: look_up, linear_texels."""
+    return _module("hdwarp_test_texture_twin", Path(__file__).parent / "texture_twin.py")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
+import OpenEXR
+import PIL.Image
 import pytest
 from pxr import Gf, Usd, UsdGeom
 
@@ -118,7 +120,7 @@ def test_cards(read, geometry):
         assert quad[:, others].min(axis=0) == pytest.approx(BOX[0, others])
         assert quad[:, others].max(axis=0) == pytest.approx(BOX[1, others])
     assert found.codes() == []
-    assert not found.gprim("/World/m").double_sided
+    assert found.gprim("/World/m").one_sided and not read(model(mode("bounds"))).gprim("/World/m").one_sided
 
 
 def test_cards_back_to_back_show_the_near_one(read):
@@ -130,7 +132,8 @@ def test_cards_back_to_back_show_the_near_one(read):
 def test_textured_cards_are_those_axes(read):
     found = read(model(f"{mode('cards')}\nasset model:cardTextureYNeg = @y.png@"))
     assert normals(found.mesh("/World/m"))[::2] == [[0, 1, 0], [0, -1, 0]]
-    assert found.codes() == ["draw-mode-texture"]
+    assert found.codes() == ["texture"]
+    assert found.gprim("/World/m").material == "" and not found.columns.materials
 
 
 @pytest.mark.parametrize("on", ["own", "world"])
@@ -146,7 +149,7 @@ def test_simple_cards_have_none_along_the_up_axis(read, on):
         (mode("sketch"), "draw-mode", False),
         (f'{mode("cards")}\nuniform token model:cardGeometry = "fan"', "draw-mode", True),
         (f'{mode("cards")}\nuniform token model:cardGeometry = "fromTexture"', "draw-mode", False),
-        (f'{mode("cards")}\nuniform token model:cardGeometry = "fromTexture"\nasset model:cardTextureXPos = @x.exr@', "draw-mode", True),
+        (f'{mode("cards")}\nuniform token model:cardGeometry = "fromTexture"\nasset model:cardTextureXPos = @x.exr@', "draw-mode", False),
         (f"{mode('bounds')}\nfloat3[] extentsHint = [(nan, 0, 0), (1, 1, 1)]", "draw-mode", False),
         (f"{mode('bounds')}\nuniform float3 model:drawModeColor = (nan, 0, 0)", "draw-mode", True),
     ],
@@ -250,3 +253,41 @@ def test_instancers_that_lie_too_deep(read):
     found = read(f'{text}\nclass "far" {{\n{chain}\n}}')
     assert "/World/m" not in found.paths and "/World/other" in found.paths
     assert "draw-mode" in found.codes()
+
+
+MATRICES = {
+    "none": None,
+    "singular": np.zeros((4, 4)),
+    "not finite": np.full((4, 4), np.nan),
+    "a card at infinity": np.array([[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [1, 0, 0, 1]]),
+    "plain": np.diag([0.5, 0.5, 1, 1]),
+}
+
+
+@pytest.mark.parametrize("name", MATRICES)
+def test_cards_from_their_pictures(read, tmp_path, name):
+    """At screen depth 0 from (-1, -1) to (1, 1), where the metadata puts that; told, and not drawn, where it puts it nowhere."""
+    matrix = MATRICES[name]
+    header = {"type": OpenEXR.scanlineimage} | ({} if matrix is None else {"worldtoscreen": np.ascontiguousarray(matrix.T, np.float32)})
+    OpenEXR.File(header, {"Y": np.ones((2, 2), np.float32)}).write(str(tmp_path / "a.exr"))
+    text = f'{mode("cards")}\nuniform token model:cardGeometry = "fromTexture"\nasset model:cardTextureXPos = @{tmp_path}/a.exr@'
+    found = read(model(text))
+    if name == "plain":
+        assert found.mesh("/World/m").points.tolist() == [[2, -2, 0], [-2, -2, 0], [-2, 2, 0], [2, 2, 0]]
+        assert found.mesh("/World/m").primvars["cardsUv"].values.tolist() == [[1, 1], [0, 1], [0, 0], [1, 0]]
+        assert found.codes() == []
+    else:
+        assert "/World/m" not in found.paths
+        assert found.codes("/World/m") == ["texture", "draw-mode"]
+        assert "worldtoscreen" in found.message("texture")
+
+
+def test_cards_in_native_instances_have_materials_by_the_paths_of_the_instances(read, tmp_path):
+    PIL.Image.fromarray(np.zeros((2, 2, 3), np.uint8)).save(tmp_path / "a.png")
+    text = model(f"{mode('cards')}\nasset model:cardTextureXPos = @{tmp_path}/a.png@").replace("def Xform", "class Xform", 1)
+    text += "".join(f'\ndef "{name}" (\nprepend references = </World>\ninstanceable = true\nkind = "assembly"\n) {{}}' for name in "ij")
+    found = read(text)
+    assert [gprim.subset_materials for gprim in found.columns.gprims if gprim.path.endswith("/m")] == [
+        (f"/{name}/m.model:cardTextureXPos",) for name in "ij"
+    ]
+    assert len({material.diffuse_texture.image for material in found.columns.materials}) == 1

@@ -25,8 +25,9 @@ def test_kernel_of_given_rays_compiles_to_ptx(tmp_path, peel):
     assert "trace_view_rays" in path.read_text()
 
 
-def test_cutout_marks_compile_to_ptx(tmp_path):
-    (path,) = wp.compile_aot_module(cutout._mark_cutouts.module, arch=80, module_dir=tmp_path, use_ptx=True)
+@pytest.mark.parametrize("textured", [False, True])
+def test_cutout_marks_compile_to_ptx(tmp_path, textured):
+    (path,) = wp.compile_aot_module(cutout.mark_kernel(textured).module, arch=80, module_dir=tmp_path, use_ptx=True)
     assert "mark_cutouts" in path.read_text()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import warp as wp
 
@@ -19,7 +19,17 @@ from hdwarp.errors import ArgumentError
 from hdwarp.launch import GRAIN, Pipeline, Step, cut, launch
 from hdwarp.shade.encode import srgb_tables
 from hdwarp.shade.headlight import GREY, ColourClears, ColourPlanes, colour_kernel, samples_kernel
-from hdwarp.tables.structs import InstanceColumns, MaterialColumns, MeshColumns, PreviousColumns, PrimvarColumns, RayColumns, Visibility
+from hdwarp.shade.textures import base_colour_kernel
+from hdwarp.tables.structs import (
+    InstanceColumns,
+    MaterialColumns,
+    MeshColumns,
+    PreviousColumns,
+    PrimvarColumns,
+    RayColumns,
+    TextureColumns,
+    Visibility,
+)
 
 # AOV -> field of the planes that the geometry and id kernels fill.
 _GEOMETRY = {
@@ -81,14 +91,17 @@ class ResolvePlan:
         rays: RayColumns | None = None,
         lenses: bool = True,
         swept: bool = False,
+        textures: TextureColumns | None = None,
+        coordinates: Sequence[PrimvarColumns] = (),
         device: wp.Device | str,
     ) -> None:
         """``views``: wp.array[ViewRow]; ``width``, ``height``: the largest of them. ``primvars``: columns by name without prefix;
         ``"normals"`` are the shading normals of meshes (3 wide), ``"displayColor"`` the base colour where no material gives one (3 wide).
         ``outputs``: an array an AOV, of its pixel type and any shape, filled from `ViewRow.output` on. ``clear``: values by AOV name.
         ``previous_views``, ``previous``: views and places in the frame before, for `motion`; None: as now. ``rays``: those of views whose
-        rays are given; ``lenses``: whether there are views of other rays. `depth` and `motion` are of these alone.
-        ``swept``: there are points or curves.
+        rays are given; ``lenses``: whether there are views of other rays. `depth` and `motion` are of these alone. ``swept``: there are
+        points or curves. ``textures``: those of the materials, with ``coordinates``, 2 wide, by which they are laid, in the order of
+        their sets; None: no material has one.
         Every device array must have at least one item, as `tables.storage` sees to.
         """
         self.device = wp.get_device(device)
@@ -99,6 +112,7 @@ class ResolvePlan:
         self._where = [views, jobs, height]
         self._previous = [views if previous_views is None else previous_views, PreviousColumns() if previous is None else previous]
         self._rays, self._lenses, self._swept = rays, lenses, swept
+        self._textures, self._coordinates = textures, coordinates
         self._clear = dict(clear or {})
         unknown = [name for name in self._clear if name not in self.outputs]
         if unknown:
@@ -141,8 +155,8 @@ class ResolvePlan:
         width = getattr(self._flat[name].dtype, "_length_", 1) if name in self._flat and name not in AOVS else None
         return aov_spec(name, components=width).clear_values(self._clear.get(name))
 
-    def _scratch(self, dtype: type) -> wp.array:
-        array = wp.empty(max(self._pixel_count, 1), dtype=dtype, device=self.device)
+    def _scratch(self, dtype: type, planes: int = 1) -> wp.array:
+        array = wp.empty(max(planes * self._pixel_count, 1), dtype=dtype, device=self.device)
         self._keep.append(array)
         return array
 
@@ -172,6 +186,7 @@ class ResolvePlan:
         shaded = lit or "normal" in asked or "Neye" in asked
         display = primvars.get("displayColor") if coloured else None
         smooth = primvars.get("normals") if shaded else None
+        textured = coloured and self._textures is not None
         interpolated = [name for name in asked if primvar_name(name)]
         slots, seen, keys = (self._blocks(array) for array in (visibility.slot, visibility.instance, visibility.key))
 
@@ -183,9 +198,9 @@ class ResolvePlan:
             geometry.normal = self._scratch(wp.vec3f)
         if "motion" in asked:
             geometry.ray_distance = self._scratch(wp.float64)
-        if (display is not None or smooth is not None or interpolated) and "barycentric" not in asked:
+        if (display is not None or smooth is not None or interpolated or textured) and "barycentric" not in asked:
             geometry.barycentric = self._scratch(wp.vec2f)
-        if shaded or interpolated or display is not None or "motion" in asked or any(name in asked for name in _GEOMETRY):
+        if shaded or interpolated or display is not None or textured or "motion" in asked or any(name in asked for name in _GEOMETRY):
             self._geometry(meshes, instances, [slots, seen, keys], geometry)
         if "motion" in asked:
             then, clear = self._previous, wp.vec2f(*self._clear_of("motion"))
@@ -231,6 +246,15 @@ class ResolvePlan:
             if display is not None:
                 display_plane = self._scratch(wp.vec3f)
                 interpolate(display, display_plane, GREY, (0.0, 0.0, 0.0))
+            if textured:
+                count = self._pixel_count
+                planes = self._scratch(wp.vec2f, len(self._coordinates))
+                for k, columns in enumerate(self._coordinates):
+                    interpolate(columns, planes[k * count : (k + 1) * count], 0.0, (0.0, 0.0))
+                otherwise = GREY if display_plane is None else -1.0
+                display_plane = self._scratch(wp.vec3f) if display_plane is None else display_plane
+                textures = [ids.material_row, materials, self._textures, planes, count, otherwise, display_plane]
+                self._add(base_colour_kernel(self._lanes), textures)
             self._colour(materials, seen, ids.material_row, normal if lit else None, display_plane)
 
     def _geometry(self, meshes: MeshColumns, instances: InstanceColumns, record: list[wp.array], planes: GeometryPlanes) -> None:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 _PLAIN = (
     *("tables.bvh_kernels", "tables.refit_kernels", "tables.instances", "tables.previous", "tables.world_trees", "tables.written"),
-    *("views.rows", "views.given_rays", "trace.view_rays", "shade.cutout", "sensors.placing", "sensors.tiles"),
+    *("views.rows", "views.given_rays", "trace.view_rays", "sensors.placing", "sensors.tiles"),
 )
 """Modules with kernels of one variant."""
 
@@ -43,9 +43,11 @@ def kernel_variants(device) -> list:
     from hdwarp.aovs.pixel_runs import lane_count
     from hdwarp.aovs.resolve_kernels import geometry_kernel
     from hdwarp.sensors.conversions import data_type_kernel
+    from hdwarp.shade.cutout import mark_kernel
     from hdwarp.shade.headlight import colour_kernel, samples_kernel
+    from hdwarp.shade.textures import base_colour_kernel
     from hdwarp.trace.free import free_kernel
-    from hdwarp.trace.jobs import SceneKinds
+    from hdwarp.trace.jobs import EVERYTHING, SceneKinds
     from hdwarp.trace.packet import trace_kernel
     from hdwarp.trace.pixel_rays import pixel_kernel
     from hdwarp.trace.single import ray_kernel
@@ -62,8 +64,10 @@ def kernel_variants(device) -> list:
     lanes = lane_count(device)
     for factory in (geometry_kernel, ids_kernel, primvar_kernel, normals_kernel, motion_kernel, colour_kernel, samples_kernel):
         kernels.append(factory(lanes))
-    kernels += [data_type_kernel(lanes), geometry_kernel(lanes, True), colour_kernel(lanes, True)]
-    kinds = [SceneKinds(mesh=mesh, shapes=shapes) for mesh, shapes in itertools.product((True, False), truth)]
+    kernels += [data_type_kernel(lanes), geometry_kernel(lanes, True), colour_kernel(lanes, True), base_colour_kernel(lanes)]
+    kernels += [geometry_kernel(lanes, given, True) for given in truth] + [motion_kernel(lanes, True)]
+    kernels += [mark_kernel(textured) for textured in truth]
+    kinds = [SceneKinds(mesh=mesh, shapes=shapes) for mesh, shapes in itertools.product((True, False), truth)] + [EVERYTHING]
     for kind, affine, peel in itertools.product(kinds, truth, truth):
         kernels.append(trace_kernel(kind, affine, peel) if device.is_cpu else pixel_kernel(kind, affine, peel))
     for kind, peel in itertools.product(kinds, truth):

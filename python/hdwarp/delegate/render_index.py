@@ -77,7 +77,7 @@ class RenderIndex:
             subset_count=(np.int32, (), 0),
             body=(np.int32, (), -1),
             world=(np.int32, (), 0),
-            single_sided=(np.int32, (), 0),
+            single_sided=(np.int32, (), 0),  # 2: whatever the settings
             visual=(np.int32, (), 1),
             collision=(np.int32, (), 0),
             instance_id=(np.int32, (), 0),
@@ -371,7 +371,7 @@ class RenderIndex:
             "world": (self._worlds_of(records, counts), DirtyBits.ALL),
             "visual": (spread([g.visual for g in records]), DirtyBits.PARAMS),
             "collision": (spread([g.collision for g in records]), DirtyBits.PARAMS),
-            "single_sided": (spread([not g.double_sided for g in records]), DirtyBits.PARAMS),
+            "single_sided": (spread([2 if g.one_sided else not g.double_sided for g in records]), DirtyBits.PARAMS),
             "instance_id": (instance_id, DirtyBits.IDS | DirtyBits.INSTANCER),
         }
         at = slice(rows[0], rows[-1] + 1) if (np.diff(rows) == 1).all() else rows

@@ -14,8 +14,8 @@ from hdwarp.delegate.progress import Interests, Progress
 from hdwarp.launch import Pipeline, cut
 from hdwarp.shade.cutout import MAX_LAYERS, mark_cutouts
 from hdwarp.tables.scene_tables import SceneTables
-from hdwarp.tables.structs import Peel, Visibility
-from hdwarp.trace import SceneKinds, trace, trace_step
+from hdwarp.tables.structs import Peel, PrimvarColumns, Visibility
+from hdwarp.trace import EVERYTHING, SceneKinds, trace, trace_step
 from hdwarp.views.rows import ViewTable
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ class ViewRecord:
         self.visibility.instance = wp.empty(size, dtype=wp.int32, device=device)
         self.visibility.key = wp.empty(size, dtype=wp.float32, device=device)
         self._peel: Peel | None = None
+        self._holes: Coordinates | None = None
         self._version = -1
         self.rays = views.rays
         self._ray_tracer: ViewRayTracer | None = None
@@ -50,7 +51,9 @@ class ViewRecord:
         if scene_version == self._version:
             return
         tables, views = self.tables, self.views
-        self._kinds = SceneKinds(mesh=tables.has_meshes, shapes=tables.has_shapes, swept=tables.has_swept)
+        self._kinds = SceneKinds(mesh=tables.has_meshes, shapes=tables.has_shapes)
+        if tables.has_swept:
+            self._kinds = EVERYTHING  # rare, and long to compile: one kernel for all such scenes
         self._affine, cameras = False, views.cameras is None or views.lens_cameras
         if cameras:
             records = np.unique(tables.cameras.record[views.camera_rows])
@@ -59,7 +62,15 @@ class ViewRecord:
             self._peel = Peel()
             self._peel.pixels = wp.zeros(max(views.record_size, 1), dtype=wp.int32, device=tables.device)
             self._peel.tiles = wp.zeros(max(views.tile_count, 1), dtype=wp.int32, device=tables.device)
+        if not tables.has_holes:
+            self._holes = None
+        elif self._holes is None or self._holes.layout != tables.layout_version:
+            self._holes = Coordinates(self)
         self._version = scene_version
+
+    def forget_tables(self) -> None:
+        """Let go of the tables' arrays until `refresh`."""
+        self._holes, self._version = None, -1
 
     def trace(self) -> None:
         """What every pixel sees, by the view rows as they are: the first surface that is not cut away there."""
@@ -70,7 +81,11 @@ class ViewRecord:
         columns = tables.meshes.columns, tables.instances.columns(), tables.materials.columns
         for layer in range(MAX_LAYERS):
             views = self.views.rows, self.views.count, self.views.tile_count
-            mark_cutouts(*views, *columns, self.visibility, self._peel, layer=layer, device=device)
+            where = {}
+            if self._holes is not None:
+                where = {"textures": tables.textures.columns, "st": self._holes.st, "pixel_count": self._holes.pixel_count}
+                self._holes.update()
+            mark_cutouts(*views, *columns, self.visibility, self._peel, layer=layer, device=device, **where)
             if device.is_cpu and not self._peel.tiles.numpy().any():
                 break  # elsewhere looking would mean waiting; layers without marks are quick
             self._trace_layer(self._peel)
@@ -116,6 +131,43 @@ class ViewRecord:
             of_lines = (lines[0] * plan.jobs_per_line, lines[1] * plan.jobs_per_line)
             stretches.append([(tiles[0] * jobs_per_tile, tiles[1] * jobs_per_tile), *[of_lines] * len(plan.steps)])
         return Pipeline([step, *plan.steps], stretches, device=self.tables.device)
+
+
+class Coordinates:
+    """Where on the textures of its surfaces what a record holds is seen."""
+
+    def __init__(self, record: ViewRecord) -> None:
+        views, tables = record.views, record.tables
+        self.layout = tables.layout_version
+        self.pixel_count = views.count * views.height * views.width
+        sets = tables.textures.sets
+        self.st = wp.zeros(len(sets) * self.pixel_count, dtype=wp.vec2f, device=tables.device)
+        planes = {f"primvars:{name}": self.st[k * self.pixel_count : (k + 1) * self.pixel_count] for k, name in enumerate(sets)}
+        columns = {name: tables.primvar(name, 2) for name in sets}
+        self.update = _resolve_plan(record, planes, columns).update
+
+
+def _resolve_plan(
+    record: ViewRecord, outputs: dict[str, wp.array], primvars: Mapping[str, PrimvarColumns], **options: object
+) -> ResolvePlan:
+    tables, views = record.tables, record.views
+    return ResolvePlan(
+        views.rows,
+        views.count,
+        views.width,
+        views.height,
+        tables.meshes.columns,
+        tables.instances.columns(),
+        tables.materials.columns,
+        primvars,
+        record.visibility,
+        outputs,
+        rays=None if views.rays is None else views.rays.columns,
+        lenses=views.has_lenses,
+        swept=tables.has_swept,
+        device=tables.device,
+        **options,
+    )
 
 
 class Planes:
@@ -180,6 +232,7 @@ class RenderPlan:
 
     def forget_tables(self) -> None:
         """Let go of the tables' arrays; the plan is of no use until `follow_tables`."""
+        self.record.forget_tables()
         self.truth: Planes | None = None
         self.colour: Planes | None = None
         self._is_current = False
@@ -194,26 +247,13 @@ class RenderPlan:
 
     def _plan(self, outputs: dict[str, wp.array], clear: Mapping[str, object]) -> Planes:
         tables, views = self.record.tables, self.record.views
-        previous = {}
+        options = {}
         if "motion" in outputs:
-            previous = {"previous_views": views.keep_previous(), "previous": tables.keep_previous().columns}
+            options = {"previous_views": views.keep_previous(), "previous": tables.keep_previous().columns}
         primvars = {name: tables.primvar(name, PRIMVAR_WIDTHS.get(name)) for name in primvars_needed(tuple(outputs))}
-        plan = ResolvePlan(
-            views.rows,
-            views.count,
-            views.width,
-            views.height,
-            tables.meshes.columns,
-            tables.instances.columns(),
-            tables.materials.columns,
-            primvars,
-            self.record.visibility,
-            outputs,
-            clear={name: value for name, value in clear.items() if name in outputs},
-            rays=None if views.rays is None else views.rays.columns,
-            lenses=views.has_lenses,
-            swept=tables.has_swept,
-            **previous,
-            device=tables.device,
-        )
+        if tables.textures:
+            options["textures"] = tables.textures.columns
+            options["coordinates"] = [tables.primvar(name, 2) for name in tables.textures.sets]
+        chosen = {name: value for name, value in clear.items() if name in outputs}
+        plan = _resolve_plan(self.record, outputs, primvars, clear=chosen, **options)
         return Planes(self.record, plan)

@@ -1,14 +1,17 @@
 """shade.cutout: which surfaces a pixel looks through: cut-out opacity. Visibility record -> marks for the trace of what lies behind.
 
-`opacity_of` is where a material's opacity at a hit is evaluated; what it needs beyond constants (weights, st, textures) belongs here.
+Opacities are constants of materials, or their textures' alpha: what textures are laid by is resolved before each layer is looked at.
 """
 
 from __future__ import annotations
 
+import functools
+
 import warp as wp
 
 from hdwarp.launch import launch
-from hdwarp.tables.structs import InstanceColumns, MaterialColumns, MeshColumns, Peel, ViewRow, Visibility
+from hdwarp.shade.textures import look_up
+from hdwarp.tables.structs import InstanceColumns, MaterialColumns, MeshColumns, Peel, TextureColumns, ViewRow, Visibility
 from hdwarp.trace.jobs import find_view
 
 MAX_LAYERS = 32
@@ -32,59 +35,74 @@ def material_of(meshes: MeshColumns, instances: InstanceColumns, row: wp.int32, 
     return material
 
 
-@wp.func
-def opacity_of(materials: MaterialColumns, material: wp.int32) -> wp.float32:
-    """Opacity of a surface where it is seen."""
-    return materials.opacity[material]
+@functools.cache
+def mark_kernel(textured: bool) -> wp.Kernel:
+    """Mark what is cut away. ``textured``: opacities may come from textures."""
+    TEXTURED = textured
+    options = {"max_unroll": 0} if textured else {}  # 128 copies of a look-up would be minutes of compiling
 
+    @wp.kernel(enable_backward=False, module="unique", module_options=options)
+    def mark_cutouts(
+        first: wp.int32,
+        step: wp.int32,
+        count: wp.int32,
+        views: wp.array[ViewRow],
+        view_count: wp.int32,
+        meshes: MeshColumns,
+        instances: InstanceColumns,
+        materials: MaterialColumns,
+        textures: TextureColumns,
+        st: wp.array[wp.vec2f],  # where on a texture pixels are: a plane of ``pixel_count`` a set of coordinates, laid out as outputs
+        pixel_count: wp.int32,
+        record: Visibility,
+        layer: wp.int32,
+        out: Peel,
+    ):
+        """Mark the pixels of a tile that see a surface which is cut away. Later layers look only at tiles that were marked."""
+        job = first + wp.tid() * step
+        if job >= count:
+            return
+        if layer > 0 and out.tiles[job] == 0:
+            return
+        out.tiles[job] = 0
+        view = find_view(views, view_count, job)
+        tile = job - views[view].first_tile
+        tiles_x = views[view].tiles_x
+        if views[view].masked != 0 or tile >= tiles_x * views[view].tiles_y:
+            return
+        tile_y = tile // tiles_x
+        base = views[view].record + tile_y * 128 * tiles_x + (tile - tile_y * tiles_x) * 16
+        if TEXTURED:  # of the tile's first pixel: where it is in the image
+            left = 16 * (views[view].tile_x0 + tile - tile_y * tiles_x) - views[view].x0
+            top = 8 * (views[view].tile_y0 + tile_y) - views[view].y0
+        found = wp.int32(0)
+        for y in range(8):
+            for x in range(16):
+                pixel = base + y * 16 * tiles_x + x
+                row = record.instance[pixel]
+                mark = wp.int32(0)
+                if row >= 0:
+                    material = material_of(meshes, instances, row, record.slot[pixel])
+                    if material >= 0:
+                        threshold = materials.opacity_threshold[material]
+                        if threshold > 0.0:
+                            opacity = materials.opacity[material]
+                            if TEXTURED:
+                                texture = materials.opacity_texture[material]
+                                if texture >= 0:
+                                    opacity = 1.0
+                                    column, line = left + x, top + y
+                                    if column >= 0 and column < views[view].width and line >= 0 and line < views[view].height:
+                                        at = views[view].output + line * views[view].width + column
+                                        colour = look_up(textures, texture, st[textures.st[texture] * pixel_count + at])
+                                        opacity = colour[3]
+                            if opacity < threshold:
+                                mark = 1
+                out.pixels[pixel] = mark
+                found |= mark
+        out.tiles[job] = found
 
-@wp.func
-def is_cut_away(materials: MaterialColumns, material: wp.int32) -> wp.bool:
-    """Whether a surface is not there where it is seen."""
-    threshold = materials.opacity_threshold[material]
-    return threshold > 0.0 and opacity_of(materials, material) < threshold
-
-
-@wp.kernel(enable_backward=False, module="unique")
-def _mark_cutouts(
-    first: wp.int32,
-    step: wp.int32,
-    count: wp.int32,
-    views: wp.array[ViewRow],
-    view_count: wp.int32,
-    meshes: MeshColumns,
-    instances: InstanceColumns,
-    materials: MaterialColumns,
-    record: Visibility,
-    layer: wp.int32,
-    out: Peel,
-):
-    """Mark the pixels of a tile that see a surface which is cut away. After the first layer only tiles that were marked can be again."""
-    job = first + wp.tid() * step
-    if job >= count:
-        return
-    if layer > 0 and out.tiles[job] == 0:
-        return
-    out.tiles[job] = 0
-    view = find_view(views, view_count, job)
-    tile = job - views[view].first_tile
-    tiles_x = views[view].tiles_x
-    if views[view].masked != 0 or tile >= tiles_x * views[view].tiles_y:
-        return
-    base = views[view].record + (tile // tiles_x) * 128 * tiles_x + (tile % tiles_x) * 16
-    found = wp.int32(0)
-    for y in range(8):
-        for x in range(16):
-            pixel = base + y * 16 * tiles_x + x
-            row = record.instance[pixel]
-            mark = wp.int32(0)
-            if row >= 0:
-                material = material_of(meshes, instances, row, record.slot[pixel])
-                if material >= 0 and is_cut_away(materials, material):
-                    mark = 1
-            out.pixels[pixel] = mark
-            found |= mark
-    out.tiles[job] = found
+    return mark_cutouts
 
 
 def mark_cutouts(
@@ -99,8 +117,12 @@ def mark_cutouts(
     *,
     layer: int,
     device: wp.Device | str,
+    textures: TextureColumns | None = None,
+    st: wp.array | None = None,
+    pixel_count: int = 0,
 ) -> None:
     """Mark in ``out`` the pixels whose visible surface is cut away. ``layer``: 0 for the first trace; later ones look only at the tiles
-    that ``out`` has marked. Device work only."""
-    inputs = [views, view_count, meshes, instances, materials, record, layer]
-    launch(_mark_cutouts, tile_count, inputs, [out], device=device, grain=256)
+    that ``out`` has marked. ``textures``: where opacities come from textures, with ``st``: (sets * pixel_count,) vec2f, coordinates of the
+    surfaces of this layer, a plane a set, laid out as outputs are. Device work only."""
+    inputs = [views, view_count, meshes, instances, materials, textures or TextureColumns(), st, pixel_count, record, layer]
+    launch(mark_kernel(textures is not None), tile_count, inputs, [out], device=device, grain=256)

@@ -7,6 +7,8 @@ import functools
 import numpy as np
 import warp as wp
 
+from hdwarp.tables.textures import srgb_decode
+
 _BINS = 4096  # finer than the closest two thresholds, so a bin holds at most one
 
 
@@ -14,12 +16,6 @@ def srgb_encode(linear: np.ndarray) -> np.ndarray:
     """The sRGB curve on [0, 1], in float64; values outside are clamped."""
     linear = np.clip(np.asarray(linear, np.float64), 0.0, 1.0)
     return np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * np.maximum(linear, 1e-12) ** (1 / 2.4) - 0.055)
-
-
-def srgb_decode(encoded: np.ndarray) -> np.ndarray:
-    """The inverse of `srgb_encode`."""
-    encoded = np.clip(np.asarray(encoded, np.float64), 0.0, 1.0)
-    return np.where(encoded <= 12.92 * 0.0031308, encoded / 12.92, ((encoded + 0.055) / 1.055) ** 2.4)
 
 
 def srgb_bytes(linear: np.ndarray) -> np.ndarray:

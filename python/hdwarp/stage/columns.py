@@ -112,6 +112,7 @@ class Gprim:
     subset_materials: tuple[str, ...] = ()  # material of each GeomSubset slot; "": the subset is bound to nothing: the gprim's own
     body: str = ""  # path of the body that carries it
     double_sided: bool = False
+    one_sided: bool = False  # its back faces are never drawn
     purpose: str = "default"
     collision: bool = False  # a collider: UsdPhysics.CollisionAPI, not disabled, on it or on the nearest prim above that has it
     visual: bool = True  # visible, and of a purpose that is drawn; False only where colliders are read as well
@@ -119,15 +120,45 @@ class Gprim:
     instance_primvars: dict[str, np.ndarray] = field(default_factory=dict)  # name -> (n, k) float32, authored on the instancer
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Image:
+    """A decoded image. Equal files of one colour space are one object: what differs is another image."""
+
+    pixels: np.ndarray  # (H, W, 4) uint8, float16 or float32, row 0 on top; finite; colour and alpha as the file has them
+    srgb: bool  # red, green and blue (of uint8) are sRGB-encoded; else linear
+
+    @property
+    def is_opaque(self) -> bool:
+        """Whether alpha is 1 everywhere."""
+        return bool((self.pixels[..., 3] == (255 if self.pixels.dtype == np.uint8 else 1.0)).all())
+
+
+WRAPS = ("black", "clamp", "repeat", "mirror")
+"""What a texture shows beyond its image, by UsdUVTexture's names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Texture:
+    """An image over a surface. (s, t) = (0, 0) is its lower left corner, (1, 1) its upper right one."""
+
+    image: Image
+    st: str  # the primvar that says where on the image a point of the surface is
+    wrap_s: str = "clamp"  # of WRAPS
+    wrap_t: str = "clamp"
+
+
 @dataclass(slots=True, eq=False)
 class Material:
-    """Constant inputs of a bound UsdPreviewSurface (linear Rec.709); what is connected to a texture keeps its fallback."""
+    """Inputs of a bound UsdPreviewSurface (linear Rec.709): constants, and textures of cards; what is connected to a texture on the stage
+    keeps its fallback."""
 
     path: str
     diffuse_color: tuple[float, float, float] | None = (0.18, 0.18, 0.18)  # None: driven by the displayColor primvar
     emissive_color: tuple[float, float, float] = (0.0, 0.0, 0.0)
     opacity: float = 1.0
     opacity_threshold: float = 0.0  # above 0: the surface is cut away where its opacity is less, and opaque elsewhere
+    diffuse_texture: Texture | None = None  # where there is one, `diffuse_color` is not read
+    opacity_texture: Texture | None = None  # its alpha is the opacity
     metallic: float = 0.0
     roughness: float = 0.5
     specular_color: tuple[float, float, float] = (0.0, 0.0, 0.0)
@@ -137,7 +168,12 @@ class Material:
     @property
     def is_cut_away(self) -> bool:
         """Whether nothing of a surface with this material is drawn."""
-        return self.opacity_threshold > 0.0 and self.opacity < self.opacity_threshold
+        return self.opacity_texture is None and self.opacity_threshold > 0.0 and self.opacity < self.opacity_threshold
+
+    @property
+    def has_holes(self) -> bool:
+        """Whether a texture says where a surface with this material is drawn."""
+        return self.opacity_texture is not None and self.opacity_threshold > 0.0
 
 
 @dataclass(slots=True, eq=False)

@@ -1,13 +1,17 @@
-"""stage.draw_modes: models that are drawn as their bounds, their origin or cards -> RawMesh of what stands in for them."""
+"""stage.draw_modes: models that are drawn as their bounds, their origin or cards -> the mesh that stands in for them."""
 
 from __future__ import annotations
 
 import itertools
+from dataclasses import dataclass
 
 import numpy as np
 from pxr import Tf, Usd, UsdGeom
 
 from hdwarp.errors import Diagnostics
+from hdwarp.stage.cards import card_geometry, read_cards
+from hdwarp.stage.columns import Material
+from hdwarp.stage.images import Images
 from hdwarp.stage.meshes import RawMesh
 from hdwarp.stage.open import plain_text
 from hdwarp.stage.transforms import LARGEST
@@ -15,9 +19,7 @@ from hdwarp.stage.transforms import LARGEST
 MODES = ("origin", "bounds", "cards", "default", "inherited")
 DRAWN = MODES[:3]
 _THIN = 0.01  # thickness of an edge, by the diagonal of the box or the length of an axis
-_GAP = 1e-6  # between the two cards of a cross that stand back to back, by the largest coordinate
 _PURPOSES = ("default", "proxy", "render")  # whose geometry is in the box, as the schema says
-_AXES = "XYZ"
 
 # Quads of a box whose corners are numbered with x in bit 0, y in bit 1, z in bit 2; the front is outside.
 _BOX = np.array(((0, 4, 6, 2), (1, 3, 7, 5), (0, 1, 5, 4), (2, 6, 7, 3), (0, 2, 3, 1), (4, 5, 7, 6)), np.int32)
@@ -76,36 +78,56 @@ def _placing_itself(prim: Usd.Prim) -> str:
     return visit(prim)
 
 
-def read_stand_in(prim: Usd.Prim, mode: str, boxes: Boxes, path: str, diagnostics: Diagnostics) -> tuple[RawMesh, np.ndarray] | None:
-    """(mesh, (3,) linear colour) drawn for a model in ``mode``, one of `DRAWN`; None, with a diagnostic, where it has no box. Its faces are
-    numbered by edge of the box, by axis, or by card."""
-    raw = _origin() if mode == "origin" else None
-    if raw is None:
-        loop = _placing_itself(prim)
-        if loop:
-            message = f"<{loop}> in it is among its own prototypes, or placed by more than {_DEEPEST} others one in another, so that"
-            message = f"{message} the model has no box; nothing is drawn for it"
-            diagnostics.error(path, "draw-mode", f"{message}. Mend the instancer's prototypes")
+@dataclass(slots=True, eq=False)
+class StandIn:
+    """What is drawn for a model: elements of the mesh are edges of the box, axes, or cards."""
+
+    raw: RawMesh
+    color: np.ndarray  # (3,) float32 linear, of what has no picture
+    materials: list[Material]  # of the mesh's face subsets: cards with pictures
+
+
+def read_stand_in(prim: Usd.Prim, mode: str, boxes: Boxes, images: Images, path: str, diagnostics: Diagnostics) -> StandIn | None:
+    """What is drawn for a model in ``mode``, one of `DRAWN`; None, with a diagnostic, where it has no box or no card."""
+    box, materials = None, []
+    if mode == "bounds" or (mode == "cards" and card_geometry(prim) != "fromTexture"):
+        box = _box(prim, mode, boxes, path, diagnostics)
+        if box is None:
             return None
-        try:
-            box = boxes.of(prim)
-        except Tf.ErrorException as error:
-            diagnostics.error(path, "draw-mode", f"USD computes no box of the model ({plain_text(error)}); nothing is drawn for it")
+    if mode == "cards":
+        cards = read_cards(prim, box, images, path, diagnostics)
+        if cards is None:
             return None
-        if box is None or not (np.abs(box) <= LARGEST).all():
-            said = "holds nothing with an extent" if box is None else "has an extent that is not finite"
-            message = f"model:drawMode is {mode}, and the model {said}; nothing is drawn for it. Author extentsHint"
-            diagnostics.warning(path, "draw-mode", message)
-            return None
-        raw = _bounds(box) if mode == "bounds" else _cards(prim, box, path, diagnostics)
-        if raw is None:
-            return None
+        raw, materials = cards
+    else:
+        raw = _origin() if mode == "origin" else _bounds(box)
     value = prim.GetAttribute("model:drawModeColor").Get() if prim.HasAttribute("model:drawModeColor") else None
     color = np.asarray((0.18, 0.18, 0.18) if value is None else value, np.float32)
     if color.shape != (3,) or not np.isfinite(color).all():
         diagnostics.warning(path, "draw-mode", f"model:drawModeColor is {value}, no colour; drawn in 0.18 grey")
         color = np.full(3, 0.18, np.float32)
-    return raw, color
+    return StandIn(raw, color, materials)
+
+
+def _box(prim: Usd.Prim, mode: str, boxes: Boxes, path: str, diagnostics: Diagnostics) -> np.ndarray | None:
+    """(2, 3), of the model; None, with a diagnostic, where USD has none."""
+    loop = _placing_itself(prim)
+    if loop:
+        message = f"<{loop}> in it is among its own prototypes, or placed by more than {_DEEPEST} others one in another, so that"
+        message = f"{message} the model has no box; nothing is drawn for it"
+        diagnostics.error(path, "draw-mode", f"{message}. Mend the instancer's prototypes")
+        return None
+    try:
+        box = boxes.of(prim)
+    except Tf.ErrorException as error:
+        diagnostics.error(path, "draw-mode", f"USD computes no box of the model ({plain_text(error)}); nothing is drawn for it")
+        return None
+    if box is not None and (np.abs(box) <= LARGEST).all():
+        return box
+    said = "holds nothing with an extent" if box is None else "has an extent that is not finite"
+    message = f"model:drawMode is {mode}, and the model {said}; nothing is drawn for it. Author extentsHint"
+    diagnostics.warning(path, "draw-mode", message)
+    return None
 
 
 def _solids(lows: np.ndarray, highs: np.ndarray) -> RawMesh:
@@ -143,69 +165,3 @@ def _bounds(box: np.ndarray) -> RawMesh:
             lows.append(ends[0] - half)
             highs.append(ends[1] + half)
     return _solids(np.array(lows), np.array(highs))
-
-
-def _cards(prim: Usd.Prim, box: np.ndarray, path: str, diagnostics: Diagnostics) -> RawMesh | None:
-    """Quads that face along + and - of each axis: in the middle of the box (cross) or on its sides (box)."""
-    geometry = _token(prim, "model:cardGeometry") or "cross"
-    textured = {side for side in (f"{axis}{sign}" for axis in _AXES for sign in ("Pos", "Neg")) if _texture(prim, side)}
-    if geometry not in ("cross", "box", "fromTexture"):
-        message = f"model:cardGeometry is {geometry!r}; read as cross. Author cross, box or fromTexture"
-        diagnostics.warning(path, "draw-mode", message)
-    elif geometry == "fromTexture":
-        if not textured:
-            diagnostics.warning(
-                path, "draw-mode", "model:cardGeometry is fromTexture, and no model:cardTexture* is authored: no card is drawn"
-            )
-            return None
-        message = "model:cardGeometry fromTexture is not supported yet: the cards with textures are drawn as a cross of the model's box"
-        diagnostics.warning(path, "draw-mode", message)
-    if textured:
-        diagnostics.note(path, "draw-mode-texture", "textures of cards are not supported yet; they are drawn in model:drawModeColor")
-    drawn = [f"{axis}{sign}" for axis in _AXES for sign in ("Pos", "Neg")]
-    if geometry == "fromTexture":
-        drawn = [side for side in drawn if side in textured]
-    elif textured:
-        drawn = [side for side in drawn if f"{side[0]}Pos" in textured or f"{side[0]}Neg" in textured]
-    if _card_visibility(prim) == "simple":
-        up = str(UsdGeom.GetStageUpAxis(prim.GetStage()))
-        drawn = [side for side in drawn if side[0] != up]
-    size, points = box[1] - box[0], []
-    for side in drawn:
-        axis, up = _AXES.index(side[0]), side.endswith("Pos")
-        a, b = (axis + 1) % 3, (axis + 2) % 3  # counter-clockwise seen from +axis
-        if not (size[a] > 0.0 and size[b] > 0.0):
-            continue
-        if geometry == "box":
-            at = box[int(up), axis]
-        else:
-            at = 0.5 * (box[0, axis] + box[1, axis]) + (1 if up else -1) * _GAP * float(np.abs(box).max())
-        corners = np.empty((4, 3))
-        corners[:, axis] = at
-        corners[:, a], corners[:, b] = box[(0, 1, 1, 0), a], box[(0, 0, 1, 1), b]
-        points.append(corners if up else corners[::-1])
-    if not points:
-        diagnostics.warning(path, "draw-mode", "no card of the model has an area or is visible; nothing is drawn for it")
-        return None
-    return _quads(np.concatenate(points), np.arange(4 * len(points)).reshape(-1, 4))
-
-
-def _token(prim: Usd.Prim, name: str) -> str | None:
-    value = prim.GetAttribute(name).Get() if prim.HasAttribute(name) else None
-    return value if isinstance(value, str) else None
-
-
-def _texture(prim: Usd.Prim, side: str) -> bool:
-    attribute = prim.GetAttribute(f"model:cardTexture{side}")
-    value = attribute.Get(Usd.TimeCode.EarliestTime()) if attribute else None
-    return bool(getattr(value, "path", ""))
-
-
-def _card_visibility(prim: Usd.Prim) -> str:
-    """The nearest opinion, the prim's own or from above; full where there is none."""
-    while prim and not prim.IsPseudoRoot():
-        value = _token(prim, "model:cardVisibility")
-        if value in ("full", "simple"):
-            return value
-        prim = prim.GetParent()
-    return "full"

@@ -131,6 +131,7 @@ def gather_gprims(
             subset_materials=subset_materials,
             body=state.body if state.body and state.body in bodies else "",
             double_sided=item.double_sided,
+            one_sided=item.one_sided,
             purpose=state.purpose or "default",
             collision=bool(state.collision),
             visual=item.visual,

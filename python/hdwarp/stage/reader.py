@@ -22,6 +22,7 @@ from hdwarp.stage.changes import StageEdits
 from hdwarp.stage.columns import Body, Camera, Gprim, GprimKey, Light, Material, Site, StageChanges, StageColumns
 from hdwarp.stage.dirty import DirtyParts, dirty_parts
 from hdwarp.stage.facts import FactReader
+from hdwarp.stage.images import Images
 from hdwarp.stage.layer_files import LayerFiles
 from hdwarp.stage.materials import binding_targets, bound_materials, nodes_outside, read_material
 from hdwarp.stage.open import metres_per_unit, population_mask, report_composition, report_messages
@@ -87,6 +88,7 @@ class StageReader:
         self._varying = VaryingAttributes(stage)
         self._layer_files = LayerFiles(stage)
         self._lost_files: list[str] = []  # as told
+        self._images = Images()
         self._forget()
 
     def _forget(self) -> None:
@@ -103,6 +105,7 @@ class StageReader:
         self._targets: object = _UNKNOWN  # what bindings name, looked up when somebody asks
         self._bound: Counter[str] = Counter()  # materials by bindings
         self._told: dict[str, tuple[Diagnostic, ...]] = {}  # of the records that have something to tell
+        self._given_materials: dict[str, Material] = {}  # of what is no Material prim
         self._material_told: dict[str, tuple[Diagnostic, ...]] = {}
         self._material_nodes: dict[str, frozenset[str]] = {}  # by material: prims that it is made from and that are not below it
         self._material_uses: Counter[str] = Counter()  # by gprims
@@ -260,6 +263,7 @@ class StageReader:
         gone = self._take_records(roots)
         skinning = Skinning(stage, self.time, told)
         walk = Walk(self._fact_reader(told), self._purposes, self._mask, told, skinning, self._geometry, self._collisions)
+        walk.images = self._images
         with np.errstate(over="ignore", invalid="ignore"):  # numbers beyond all bounds are looked for, and told, where they matter
             for root in roots:
                 walk_stage(walk) if root == "/" else walk_subtree(walk, root)
@@ -271,7 +275,7 @@ class StageReader:
             _compare(getattr(changes, name), gone[name], found[name])
             for key, item in found[name].items():
                 table[key] = item
-        self._update_materials(changes.materials, parts.materials)
+        self._update_materials(changes.materials, parts.materials, walk.materials)
         if told_by_usd := messages():
             report_messages(told_by_usd, stage, self._stage_told)
         return changes, walk.visited
@@ -387,7 +391,7 @@ class StageReader:
 
         def find(item: Drawn) -> tuple[str, tuple[str, ...]]:
             if not _may_be_bound(item):
-                return nothing
+                return "", item.materials
             told.owner = item.owner
             found = [self._bindings.get(asker, nothing) for asker in _askers(item)]
             for _, items in found:
@@ -397,15 +401,22 @@ class StageReader:
 
         return find
 
-    def _update_materials(self, changes: dict[str, Material | None], dirty: bool) -> None:
-        """Read the materials that gprims use, those known already only when ``dirty``."""
+    def _update_materials(self, changes: dict[str, Material | None], dirty: bool, given: dict[str, Material]) -> None:
+        """Read the materials that gprims use, those known already only when ``dirty``. ``given``: new ones that are no prims."""
         doubtful, self._materials_in_doubt = self._materials_in_doubt, set()
+        given = {path: material for path, material in given.items() if path in self._material_uses}
+        self._given_materials = {path: item for path, item in self._given_materials.items() if path in self._material_uses} | given
+        self._images.keep({material.diffuse_texture.image for material in self._given_materials.values()})
         for path in doubtful - self._material_uses.keys():
             self._material_nodes.pop(path, None)
             if self.materials.pop(path, None) is not None:
                 changes[path] = None
                 self._material_told.pop(path, None)
+        changes.update(given)
+        self.materials.update(given)
         for path in sorted(self._material_uses.keys() if dirty else doubtful & self._material_uses.keys() - self.materials.keys()):
+            if path in self._given_materials:
+                continue
             log, material = Diagnostics(), UsdShade.Material(self.stage.GetPrimAtPath(path))
             changes[path] = self.materials[path] = read_material(material, path, self.time, log)
             for kept, found in ((self._material_nodes, nodes_outside(material, path)), (self._material_told, tuple(log))):

@@ -9,9 +9,10 @@ from pxr import Gf, Sdf, Usd, UsdGeom
 
 from hdwarp.errors import Diagnostic, Diagnostics, OwnedDiagnostics
 from hdwarp.stage import draw_modes, lod, primvars, shapes
-from hdwarp.stage.columns import GeometryKind, MeshGeometry
+from hdwarp.stage.columns import GeometryKind, Material, MeshGeometry
 from hdwarp.stage.curves import read_curves
 from hdwarp.stage.facts import CURVES, GEOMETRY, Category, FactReader, Facts, read_facts
+from hdwarp.stage.images import Images
 from hdwarp.stage.instancers import InstancerData, Instances, place, read_instancer
 from hdwarp.stage.mesh_batch import move_points
 from hdwarp.stage.meshes import MeshEntry, MeshSet, RawMesh, read_mesh, read_points
@@ -72,6 +73,8 @@ class Drawn:
     double_sided: bool
     source: str = ""  # of meshes: the path of the very prim
     visual: bool = True  # False: read only because it is a collider
+    one_sided: bool = False
+    materials: tuple[str, ...] = ()  # of face subsets that are no prims: paths among the walk's own
 
     @property
     def slots(self) -> tuple[tuple[str, bool], ...]:
@@ -106,6 +109,8 @@ class Walk:
     sources: list[tuple[str, str]] = field(default_factory=list)  # (path of a prim, owner of what is made from its values)
     visited: int = 0
     boxes: draw_modes.Boxes | None = None
+    images: Images = field(default_factory=Images)
+    materials: dict[str, Material] = field(default_factory=dict)  # of what is no Material prim: pictures of cards
 
     def count_below(self, owner: str, type_name: str) -> None:
         """A prim that an instancer draws counts with the instancer."""
@@ -295,15 +300,19 @@ def _take_stand_in(walk: Walk, facts: Facts, state: State) -> None:
             walk.contents += [(str(target), owner) for target in below.GetRelationship("prototypes").GetTargets()]
     if walk.boxes is None:
         walk.boxes = draw_modes.Boxes(walk.reader.time)
-    found = draw_modes.read_stand_in(facts.prim, state.draw_mode, walk.boxes, state.path, told)
+    found = draw_modes.read_stand_in(facts.prim, state.draw_mode, walk.boxes, walk.images, state.path, told)
     if told:
         walk.diagnostics.share(told, state.path, state.path, _own_path(facts, state))
     if found is None:
         return
-    entry = MeshEntry(state.path, raw=found[0])
+    entry = MeshEntry(state.path, raw=found.raw)
     walk.meshes.add(entry)
-    plain = replace(state, constants={"displayColor": found[1]}, binder="", collections=False, collision=None)
-    walk.drawn.append(Drawn(state.path, GeometryKind.MESH, entry, None, plain, False, _own_path(facts, state)))
+    walk.materials.update((material.path, material) for material in found.materials)
+    plain = replace(state, constants={"displayColor": found.color}, binder="", collections=False, collision=None)
+    drawn = Drawn(state.path, GeometryKind.MESH, entry, None, plain, False, _own_path(facts, state))
+    drawn.one_sided = state.draw_mode == "cards"  # as in Hydra: two stand back to back
+    drawn.materials = tuple(material.path for material in found.materials)
+    walk.drawn.append(drawn)
 
 
 def _mesh_entry(walk: Walk, facts: Facts, state: State) -> MeshEntry:

@@ -22,6 +22,7 @@ from hdwarp.tables.previous import PreviousPoses
 from hdwarp.tables.primvars import BuiltPrimvar, build_primvar, primvar_names
 from hdwarp.tables.storage import GrowingArray
 from hdwarp.tables.structs import PrimvarColumns, TopLevel, WorldColumns
+from hdwarp.tables.textures import TextureTable
 from hdwarp.tables.top_level import TopLevelTree, TopNodes, TreeCounts
 from hdwarp.tables.world_trees import WorldTrees
 from hdwarp.tables.worlds import WorldTable
@@ -56,7 +57,7 @@ class SceneTables:
         self.device = wp.get_device(device)
         self.meshes = MeshTable(self.device)
         self.instances = InstanceTable(self.device)
-        self.materials = MaterialTable(self.device)
+        self.materials, self.textures = MaterialTable(self.device), TextureTable(self.device)
         self.cameras = CameraTable(self.device)
         self.bodies, self.worlds = BodyTable(self.device), WorldTable()
         self.version = self.layout_version = 0
@@ -110,14 +111,19 @@ class SceneTables:
         return self._cutouts.are_partial
 
     @property
+    def has_holes(self) -> bool:
+        """Textures say where faces are cut away."""
+        return self.has_cutouts and self._cutouts.are_textured
+
+    @property
     def top_level(self) -> TopLevel:
         """The trees over instances; a scene that draws nothing has none, and its worlds' roots are -1."""
         return self._nodes.columns
 
     @property
     def device_bytes(self) -> int:
-        """Device memory of meshes, instances and their trees, room for growth included."""
-        tables = (self.meshes, self.instances, self._tree, self._world_trees)
+        """Device memory of meshes, instances, their trees and textures, room for growth included."""
+        tables = (self.meshes, self.instances, self.textures, self._tree, self._world_trees)
         nodes = self._nodes.boxes.array.capacity + self._nodes.children.array.capacity
         return nodes + sum(array.capacity for table in tables for array in table.device_arrays())
 
@@ -179,7 +185,9 @@ class SceneTables:
         self.instances.write_subsets(index, subset_rows)
         if bodies_dirty or self.instances.are_carried(index, rows):
             self.instances.sync_bodies(index, self.meshes, self.worlds, self.bodies)
-        self.materials.sync(index.materials, index.material_id, material_rows)
+        if len(material_rows) and self.textures.sync(index.materials):
+            material_rows = np.array(sorted(index.materials), np.int64)
+        self.materials.sync(index.materials, index.material_id, material_rows, self.textures)
         if bodies_dirty or len(tracker.dirty_rows("cameras")):
             self.cameras.sync(list(index.cameras.values()), self.worlds, self.bodies)
         if len(tracker.dirty_rows("instances", DirtyBits.VISIBILITY)):
@@ -192,7 +200,8 @@ class SceneTables:
         self._sync_previous(None if self._starts_over else rows)
         self._starts_over = False
         self.version += 1
-        kinds = self.has_meshes, self.has_shapes, self.has_swept, self.has_cutouts
+        drawn = self.has_meshes, self.has_shapes, self.has_swept
+        kinds = *drawn, self.has_cutouts, self.has_holes, bool(self.textures), tuple(self.textures.sets)
         layout = self._addresses(), self._primvars_dropped, kinds, self.cameras.version, self._restarts
         if layout != self._layout:
             self._layout = layout
@@ -223,7 +232,7 @@ class SceneTables:
         self.material_ids_version += len(ids) > 0 and bool(index.are_bound(ids).any())
 
     def _addresses(self) -> list[int]:
-        tables = [self.meshes, self.instances, self.materials, self.cameras, self._nodes]
+        tables = [self.meshes, self.instances, self.materials, self.textures, self.cameras, self._nodes]
         if self.previous is not None:
             tables.append(self.previous)
         return [address for table in tables for address in table.addresses()]

@@ -94,7 +94,8 @@ class InstanceColumns:
 SINGLE_SIDED = wp.constant(1)
 NOT_VISUAL = wp.constant(2)
 NOT_COLLIDER = wp.constant(4)
-FIRST_GROUP = 3  # bits from here on are a sensor's own: what it excludes
+ONE_SIDED = wp.constant(8)  # its back faces are looked through whatever the settings
+FIRST_GROUP = 4  # bits from here on are a sensor's own: what it excludes
 
 
 @wp.struct
@@ -114,11 +115,39 @@ class MaterialColumns:
     """One row a material: constants, linear Rec.709."""
 
     diffuse_color: wp.array[wp.vec3f]
-    uses_display_color: wp.array[wp.int32]  # 1: the base colour is the displayColor primvar
+    uses_display_color: wp.array[wp.int32]  # 1: the base colour is the pixel's: the displayColor primvar, or of the diffuse texture
     emissive_color: wp.array[wp.vec3f]
     opacity: wp.array[wp.float32]
     opacity_threshold: wp.array[wp.float32]  # above 0: the surface is cut away where its opacity is less
+    diffuse_texture: wp.array[wp.int32]  # row of TextureColumns, -1 none
+    opacity_texture: wp.array[wp.int32]  # its alpha takes the place of `opacity`
     material_id: wp.array[wp.int32]  # given out
+
+
+@wp.struct
+class TextureColumns:
+    """One row a texture; textures of one image share its words."""
+
+    words: wp.array[wp.uint32]  # texels from the upper left corner on: 1 (BYTES, SRGB_BYTES), 2 (HALVES) or 4 (FLOATS) words each
+    start: wp.array[wp.int32]  # first word
+    width: wp.array[wp.int32]
+    height: wp.array[wp.int32]
+    storage: wp.array[wp.int32]  # BYTES, SRGB_BYTES, HALVES, FLOATS
+    wrap_s: wp.array[wp.int32]  # BLACK, CLAMP, REPEAT, MIRROR
+    wrap_t: wp.array[wp.int32]
+    st: wp.array[wp.int32]  # which set of coordinates it is laid by
+    linear: wp.array[wp.float32]  # (256,) linear values of sRGB bytes
+
+
+BYTES = wp.constant(0)
+SRGB_BYTES = wp.constant(1)
+HALVES = wp.constant(2)
+FLOATS = wp.constant(3)
+
+BLACK = wp.constant(0)  # in the order of stage.columns.WRAPS
+CLAMP = wp.constant(1)
+REPEAT = wp.constant(2)
+MIRROR = wp.constant(3)
 
 
 @wp.struct

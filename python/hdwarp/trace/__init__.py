@@ -6,7 +6,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
-from hdwarp.trace.jobs import SceneKinds
+from hdwarp.trace.jobs import EVERYTHING, SceneKinds
 from hdwarp.trace.packet import trace, trace_kernel, trace_step
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ _LAZY = {
 }
 
 __all__ = [
+    "EVERYTHING",
     "RayBundle",
     "RayBundles",
     "RayHits",

@@ -18,6 +18,9 @@ class SceneKinds:
     swept: bool = False  # points and curves
 
 
+EVERYTHING = SceneKinds(mesh=True, shapes=True, swept=True)
+
+
 @wp.func
 def find_view(views: wp.array[ViewRow], view_count: wp.int32, tile: wp.int32) -> wp.int32:
     """The view that a tile job belongs to: the last that begins at or before it."""

@@ -11,7 +11,18 @@ import warp as wp
 from hdwarp.stage.spec import ImageSpec
 from hdwarp.tables.cameras import LENSES, CameraColumns, CameraTable
 from hdwarp.tables.mounts import MountTable
-from hdwarp.tables.structs import GIVEN, NOT_VISUAL, SCATTERED, SINGLE_SIDED, TILE_HEIGHT, TILE_WIDTH, ClipPlane, ViewRow, WorldColumns
+from hdwarp.tables.structs import (
+    GIVEN,
+    NOT_VISUAL,
+    ONE_SIDED,
+    SCATTERED,
+    SINGLE_SIDED,
+    TILE_HEIGHT,
+    TILE_WIDTH,
+    ClipPlane,
+    ViewRow,
+    WorldColumns,
+)
 from hdwarp.views.conform import CONFORM_POLICIES
 from hdwarp.views.given_rays import GivenRays
 from hdwarp.views.lens_funcs import LensRays, conform_aperture, orthographic_rays, pinhole_rays, place_rays, sensor_axes
@@ -354,7 +365,7 @@ class ViewTable:
         masks = [self._no_mask if mask is None else mask for mask in (view_mask, world_mask)]
         masks.append(self._no_worlds if world_indices is None else world_indices)
         clip = self._no_clip if clip is None else clip
-        how = [*masks, clip, wp.vec2d(*shift), int(SINGLE_SIDED) if cull else 0]
+        how = [*masks, clip, wp.vec2d(*shift), int(ONE_SIDED | SINGLE_SIDED if cull else ONE_SIDED)]
         self._launch(cameras, worlds, body_q, camera_transforms, how, self.rows, sample)
 
     def keep_previous(self) -> wp.array:

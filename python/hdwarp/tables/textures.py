@@ -1,0 +1,106 @@
+"""tables.textures: images on the device in one pool of words, and a row a texture: an image with its wrap modes and coordinates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import warp as wp
+
+from hdwarp.delegate.rows import RowMap
+from hdwarp.errors import Error
+from hdwarp.stage.columns import WRAPS, Image, Material, Texture
+from hdwarp.tables.storage import GrowingArray
+from hdwarp.tables.structs import BYTES, FLOATS, HALVES, SRGB_BYTES, TextureColumns
+
+_STORAGE = {1: BYTES, 2: HALVES, 4: FLOATS}  # by bytes a component
+_MOST_WORDS = 2**31 - 1
+
+
+def srgb_decode(encoded: np.ndarray) -> np.ndarray:
+    """Linear values of sRGB-encoded ones on [0, 1], in float64; values outside are clamped."""
+    encoded = np.clip(np.asarray(encoded, np.float64), 0.0, 1.0)
+    return np.where(encoded <= 12.92 * 0.0031308, encoded / 12.92, ((encoded + 0.055) / 1.055) ** 2.4)
+
+
+class TextureTable:
+    """The textures of all materials of a scene. Each image is held once, whatever number of textures shows it; rows and words of what no
+    material uses any more are used again."""
+
+    def __init__(self, device: wp.Device) -> None:
+        self.device = device
+        self.sets: list[str] = []  # names of the primvars that textures are laid by; a set stays when its last texture goes
+        types = dict.fromkeys(("start", "width", "height", "storage", "wrap_s", "wrap_t", "st"), wp.int32)
+        self._arrays = {name: GrowingArray(dtype, device) for name, dtype in ({"words": wp.uint32} | types).items()}
+        self._linear: wp.array | None = None
+        self._rows, self._images = RowMap(), RowMap()  # Texture -> row, Image -> words
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @property
+    def columns(self) -> TextureColumns:
+        columns = TextureColumns()
+        for name, growing in self._arrays.items():
+            setattr(columns, name, growing.array)
+        if self._linear is None:
+            self._linear = wp.array(srgb_decode(np.arange(256) / 255), dtype=wp.float32, device=self.device)
+        columns.linear = self._linear
+        return columns
+
+    def addresses(self) -> list[int]:
+        """Where the columns lie: other addresses, other structs."""
+        return [growing.array.ptr for growing in self._arrays.values()]
+
+    def device_arrays(self) -> list[wp.array]:
+        return [growing.array for growing in self._arrays.values()]
+
+    def row(self, texture: Texture | None) -> int:
+        """-1 for none."""
+        return -1 if texture is None else self._rows[texture]
+
+    def sync(self, materials: Mapping[int, Material]) -> bool:
+        """Hold the textures of ``materials``, and no others; whether all have other rows now. Raises Error for more than 8 GiB of them."""
+        used = {texture: None for m in materials.values() for texture in (m.diffuse_texture, m.opacity_texture) if texture is not None}
+        images = {texture.image for texture in used}
+        for rows, kept in ((self._rows, used), (self._images, images)):
+            for key in [key for key in rows if key not in kept]:
+                rows.remove(key)
+        restarts = self._rows.allocator.is_sparse or self._images.allocator.is_sparse
+        if restarts:
+            self._rows, self._images = RowMap(), RowMap()
+            for growing in self._arrays.values():
+                growing.reset()
+        for texture in used:
+            if texture not in self._rows:
+                self._write(texture)
+        return restarts
+
+    def _write(self, texture: Texture) -> None:
+        image = texture.image
+        storage = _STORAGE[image.pixels.itemsize]
+        if texture.st not in self.sets:
+            self.sets.append(texture.st)
+        row = np.array([self._rows.insert(texture)])
+        values = {
+            "start": self._start(image),
+            "width": image.pixels.shape[1],
+            "height": image.pixels.shape[0],
+            "storage": SRGB_BYTES if image.srgb and storage == BYTES else storage,
+            "wrap_s": WRAPS.index(texture.wrap_s),
+            "wrap_t": WRAPS.index(texture.wrap_t),
+            "st": self.sets.index(texture.st),
+        }
+        for name, value in values.items():
+            self._arrays[name].write_rows(row, np.array([value]))
+
+    def _start(self, image: Image) -> int:
+        """First word of an image, which is uploaded where it is new."""
+        if image in self._images:
+            return self._images[image]
+        words = np.ascontiguousarray(image.pixels).reshape(-1).view(np.uint32)
+        start = self._images.insert(image, len(words))
+        if self._images.allocator.size > _MOST_WORDS:
+            raise Error("the textures of the scene take more than 8 GiB, which is all that they can. Make images smaller")
+        self._arrays["words"].write(start, words)
+        return start

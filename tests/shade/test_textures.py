@@ -1,0 +1,84 @@
+"""What textures show: by hand, and against the same in float64."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+import warp as wp
+
+from hdwarp.shade.textures import look_up
+from hdwarp.stage.columns import WRAPS, Image, Material, Texture
+from hdwarp.tables.structs import TextureColumns
+from hdwarp.tables.textures import TextureTable
+
+
+@wp.kernel
+def _sample(textures: TextureColumns, texture: wp.int32, st: wp.array[wp.vec2f], out: wp.array[wp.vec4f]):
+    i = wp.tid()
+    out[i] = look_up(textures, texture, st[i])
+
+
+def shown(textures: list[Texture], st, device) -> list[np.ndarray]:
+    table = TextureTable(wp.get_device(device))
+    table.sync({row: Material(f"/m{row}", diffuse_texture=texture) for row, texture in enumerate(textures)})
+    places, found = wp.array(np.asarray(st, np.float32), dtype=wp.vec2f, device=device), []
+    for texture in textures:
+        out = wp.empty(len(places), dtype=wp.vec4f, device=device)
+        wp.launch(_sample, len(places), [table.columns, table.row(texture), places], [out], device=device)
+        found.append(out.numpy())
+    return found
+
+
+def image(dtype=np.uint8, shape=(3, 5), srgb=False, seed=0) -> Image:
+    rng = np.random.default_rng(seed)
+    pixels = rng.integers(0, 256, (*shape, 4)).astype(np.uint8) if dtype is np.uint8 else rng.normal(size=(*shape, 4)).astype(dtype) * 3
+    return Image(pixels, srgb)
+
+
+def test_corners_and_middles_by_hand(device):
+    """A 2 x 2 image, red above green left, blue above white right: texel middles show texels, the middle of all their mean."""
+    pixels = np.array([[[255, 0, 0, 255], [0, 0, 255, 255]], [[0, 255, 0, 255], [255, 255, 255, 0]]], np.uint8)
+    (found,) = shown([Texture(Image(pixels, False), "st")], [(0.25, 0.75), (0.75, 0.75), (0.25, 0.25), (0.75, 0.25), (0.5, 0.5)], device)
+    expected = [(1, 0, 0, 1), (0, 0, 1, 1), (0, 1, 0, 1), (1, 1, 1, 0), (0.5, 0.5, 0.5, 0.75)]
+    assert found == pytest.approx(np.array(expected, float), abs=1e-6)
+
+
+def test_srgb_is_made_linear_before_the_mean_is_taken(device):
+    """Half black, half white: 0.5, not the linear value of the middle grey byte; byte 188 alone is 0.5028865."""
+    pixels = np.array([[[0, 0, 0, 255], [255, 255, 255, 255]], [[188, 188, 188, 188], [188, 188, 188, 188]]], np.uint8)
+    (found,) = shown([Texture(Image(pixels, True), "st")], [(0.5, 0.75), (0.5, 0.25)], device)
+    assert found == pytest.approx(np.array([[0.5, 0.5, 0.5, 1.0], [0.5028865, 0.5028865, 0.5028865, 188 / 255]]), abs=1e-6)
+
+
+@pytest.mark.parametrize(("wrap", "left"), [("black", 0.0), ("clamp", 0.0), ("repeat", 1.0), ("mirror", 0.0)])
+def test_beyond_the_left_edge(device, wrap, left):
+    """A row of 0 and 1: a quarter of the image left of it."""
+    pixels = np.zeros((1, 2, 4), np.float32)
+    pixels[0, 1] = 1.0
+    found, beyond = shown([Texture(Image(pixels, False), "st", wrap, "clamp")], [(-0.25, 0.5), (1.25, 0.5)], device)[0][:, 0]
+    assert (found, beyond) == (left, {"black": 0.0, "clamp": 1.0, "repeat": 0.0, "mirror": 1.0}[wrap])
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.float16, np.float32])
+def test_against_float64(twin, device, dtype):
+    """Every pair of wrap modes, every storage, images of odd sizes, in and around the image and many repeats away."""
+    rng = np.random.default_rng(3)
+    st = np.concatenate([rng.uniform(-0.5, 1.5, (300, 2)), rng.uniform(-40, 40, (300, 2)), [[0, 0], [1, 1], [0.5, 1], [-1, 2]]])
+    st = st.astype(np.float32)
+    images = [image(dtype, shape, dtype is np.uint8 and k % 2 == 1, k) for k, shape in enumerate([(3, 5), (1, 1), (16, 2), (7, 1)])]
+    textures = [Texture(one, "st", s, t) for one, s, t in itertools.product(images, WRAPS, WRAPS)]
+    for texture, found in zip(textures, shown(textures, st, device), strict=True):
+        expected = twin.look_up(texture, st)
+        slack = 2e-4 * np.abs(twin.linear_texels(texture.image)).max()  # float32 coordinates 40 repeats away
+        assert np.abs(found[:300] - expected[:300]).max() < 1e-2 * slack + 1e-5, texture
+        assert np.abs(found - expected).max() < slack, texture
+
+
+@pytest.mark.parametrize("wrap", WRAPS)
+def test_no_number_of_coordinates_reads_beyond_the_image(device, wrap):
+    st = [(np.nan, 0.5), (np.inf, 0.5), (-np.inf, -np.inf), (3e38, -3e38), (1e20, 0.5), (-1e-30, 1.0), (0.99999994, 0.99999994)]
+    (found,) = shown([Texture(image(), "st", wrap, wrap)], st, device)
+    assert np.isfinite(found).all()
+    assert (found >= 0).all() and (found <= 1).all()
