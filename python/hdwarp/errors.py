@@ -24,6 +24,10 @@ class StageError(Error, ValueError):
         super().__init__(f"<{self.path}>: {message}")
 
 
+class OutOfMemory(Error, MemoryError):
+    """A stage or a picture that does not fit into memory."""
+
+
 class ArgumentError(Error, ValueError):
     """A value given to hdWarp that it cannot use: says what was given and what would do."""
 

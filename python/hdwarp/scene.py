@@ -13,7 +13,7 @@ import warp as wp
 from hdwarp.author.worlds import author_worlds
 from hdwarp.delegate.render_delegate import RenderDelegate
 from hdwarp.delegate.worlds import Worlds
-from hdwarp.errors import ArgumentError, Diagnostic, Diagnostics, Error, raise_errors
+from hdwarp.errors import ArgumentError, Diagnostic, Diagnostics, Error, OutOfMemory, raise_errors
 from hdwarp.garbage import no_collecting
 from hdwarp.launch import find_device
 from hdwarp.stage.attributes import AttributeSource
@@ -233,8 +233,14 @@ class Scene:
         Raises Error when the scene is closed or its stage has expired, StageError with ``strict`` for an error found on the stage.
         Whatever reading raises, the scene stays as it was; after any failure the next call reads the whole stage.
         """
-        with no_collecting():  # over both halves: between them there is nothing to find
-            return self.apply(self.read(time), advance=advance)
+        try:
+            with no_collecting():  # over both halves: between them there is nothing to find
+                return self.apply(self.read(time), advance=advance)
+        except (MemoryError, RuntimeError) as error:
+            if isinstance(error, Error) or (isinstance(error, RuntimeError) and "allocate" not in str(error)):
+                raise
+            message = f"<{self.identifier}>: what the stage shows does not fit into memory ({error})"
+            raise OutOfMemory(f"{message}; open a part of it (mask=), fewer purposes, or fewer worlds") from None
 
     def read(self, time: float | Usd.TimeCode | None = None) -> Pending:
         """The half of `sync` that reads the stage. It touches no index and no table, so it may run on another thread while this scene is

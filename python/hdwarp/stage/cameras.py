@@ -9,6 +9,7 @@ from pxr import Gf, Sdf, Usd, UsdGeom
 
 from hdwarp.errors import Diagnostics
 from hdwarp.stage.columns import MAX_CLIPPING_PLANES, Camera
+from hdwarp.stage.expansion import MOST_PRIMS, Sizes
 from hdwarp.stage.facts import Category, categorise
 from hdwarp.stage.transforms import LARGEST
 
@@ -32,14 +33,15 @@ def camera_paths(stage: Usd.Stage) -> list[str]:
     """Paths of the cameras that `read_stage` reads, in path order, those inside native instances included; those that only a point
     instancer places are not among them: they have no place of their own."""
     categories: dict[str, Category] = {}  # by prim type: dearer than a lookup
-    paths = []
+    paths, sizes = [], Sizes()
+    has_instances = bool(stage.GetPrototypes())
     prims = iter(Usd.PrimRange.Stage(stage, Usd.TraverseInstanceProxies()))
     for prim in prims:
         name = prim.GetTypeName()
         category = categories.get(name)
         if category is None:
             category = categories[name] = categorise(prim, name)[0]
-        if category in _CLOSED:
+        if category in _CLOSED or (has_instances and prim.IsInstance() and sizes.below_instance(prim.GetPrototype()) > MOST_PRIMS):
             prims.PruneChildren()
         elif category is Category.CAMERA:
             paths.append(str(prim.GetPath()))

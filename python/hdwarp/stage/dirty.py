@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 
 from pxr import Sdf, Usd, UsdGeom, UsdShade
 
@@ -43,6 +44,7 @@ _OTHER_RELATIONSHIPS = (
     "semantics:",
 )
 _PROTOTYPE = "/__Prototype_"
+_MOST_PLACES, _MOST_NESTED, _TOO_DEEP = 10_000, 100, ""
 
 
 @dataclass(slots=True)
@@ -218,19 +220,46 @@ def _add_roots(stage: Usd.Stage, path: str, parts: DirtyParts) -> None:
         parts.roots.add(root)
 
 
-def _places(stage: Usd.Stage, path: str) -> Iterator[str]:
-    """Where on the stage a path is drawn: that of a native prototype wherever it has instances."""
+def _places(stage: Usd.Stage, path: str) -> list[str]:
+    """Where on the stage a path is drawn: that of a native prototype wherever it has instances. Numbers of nested ones multiply: where
+    there would be very many places, the outermost instances that hold them, which are read as a whole anyway."""
+    found = list(islice(_all_places(stage, path, 0), _MOST_PLACES + 1))
+    if len(found) <= _MOST_PLACES and _TOO_DEEP not in found:
+        return found
+    outermost, todo = set(), [path]
+    seen = set(todo)
+    while todo:
+        for instance in _instances(stage, _split(todo.pop())[0]):
+            if not instance.startswith(_PROTOTYPE):
+                outermost.add(instance)
+            elif (root := _split(instance)[0]) not in seen:
+                seen.add(root)
+                todo.append(root)
+    return sorted(outermost)
+
+
+def _all_places(stage: Usd.Stage, path: str, depth: int) -> Iterator[str]:
     if not path.startswith(_PROTOTYPE):
         yield path
         return
+    if depth > _MOST_NESTED:
+        yield _TOO_DEEP
+        return
+    root, below = _split(path)
+    for instance in _instances(stage, root):
+        for place in _all_places(stage, instance, depth + 1):
+            yield _TOO_DEEP if place == _TOO_DEEP else place + below
+
+
+def _split(path: str) -> tuple[str, str]:
+    """A path in a prototype: (that of the prototype, the rest)."""
     end = path.find("/", 1)
-    root, below = (path, "") if end < 0 else (path[:end], path[end:])
-    prototype = stage.GetPrimAtPath(root)
-    for instance in prototype.GetInstances() if prototype else ():
-        if not instance:  # of a prototype that is about to go
-            continue
-        for place in _places(stage, str(instance.GetPath())):
-            yield place + below
+    return (path, "") if end < 0 else (path[:end], path[end:])
+
+
+def _instances(stage: Usd.Stage, prototype: str) -> list[str]:
+    prim = stage.GetPrimAtPath(prototype)  # instances of a prototype that is about to go are none
+    return [str(instance.GetPath()) for instance in prim.GetInstances() if instance] if prim else []
 
 
 def _linked(links: PathMap[set[str]], path: str) -> Iterator[str]:

@@ -12,6 +12,7 @@ from pxr import Gf, Tf, Usd, UsdGeom, UsdLux, UsdShade, UsdSkel, Vt
 
 from hdwarp.errors import Diagnostic, Diagnostics
 from hdwarp.stage import draw_modes, lod, primvars
+from hdwarp.stage.expansion import Sizes
 from hdwarp.stage.open import plain_text
 from hdwarp.stage.shapes import SHAPE_TYPES
 from hdwarp.stage.skinning import asks_for_skinning
@@ -97,6 +98,7 @@ class FactReader:
     categories: dict[str, tuple[Category, bool, str]] = field(default_factory=dict)
     kept: dict[tuple[str, bool], Facts] = field(default_factory=dict)
     properties: dict[tuple[str, ...], Properties] = field(default_factory=dict)
+    sizes: Sizes = field(default_factory=Sizes)
 
 
 class Properties:

@@ -115,6 +115,14 @@ def _report_broken(prim: Usd.Prim, path: str, purposes: Sequence[str], used: str
 
 def read_material(material: UsdShade.Material, path: str, time: Usd.TimeCode, diagnostics: Diagnostics) -> Material:
     """The constants of the material's surface; the default grey, with a note, where it is no UsdPreviewSurface."""
+    try:
+        return _read(material, path, time, diagnostics)
+    except Tf.ErrorException as error:
+        diagnostics.error(path, "unreadable", f"{plain_text(error)}; drawn with the default grey")
+        return Material(path)
+
+
+def _read(material: UsdShade.Material, path: str, time: Usd.TimeCode, diagnostics: Diagnostics) -> Material:
     result = Material(path)
     shader = surface_shader(material)
     if shader is None:
@@ -170,7 +178,11 @@ def nodes_outside(material: UsdShade.Material, path: str) -> frozenset[str]:
     """Paths of the prims that a material's network leads to and that are not below it, whether they exist or not."""
     stage, found, todo = material.GetPrim().GetStage(), set(), [material.GetPrim()]
     while todo:
-        for attribute in todo.pop().GetAuthoredAttributes():
+        try:
+            attributes = todo.pop().GetAuthoredAttributes()
+        except Tf.ErrorException:  # of a damaged file; told by `read_material`
+            continue
+        for attribute in attributes:
             for source in attribute.GetConnections() if attribute.HasAuthoredConnections() else ():
                 node = str(source.GetPrimPath())
                 if node not in found:

@@ -12,6 +12,8 @@ from pxr import Sdf, Tf, Usd, UsdGeom, UsdUtils
 from hdwarp.errors import ArgumentError, Diagnostics, StageError
 from hdwarp.stage.transforms import LARGEST, RANGE, SMALLEST
 
+UNREADABLE = (Tf.ErrorException, UnicodeDecodeError)  # what pxr raises of what it cannot read
+
 
 def open_stage(
     stage_or_path: Usd.Stage | str | os.PathLike,
@@ -49,7 +51,7 @@ def open_stage(
         else:
             stage = Usd.Stage.OpenMasked(*arguments, population_mask(mask), rule)
             stage.ExpandPopulationMask()
-    except Tf.ErrorException as error:
+    except UNREADABLE as error:
         raise StageError(name, f"cannot be opened as a USD stage: {plain_text(error)}") from None
     finally:
         messages = quiet.TakeUncoalescedDiagnostics()
@@ -67,7 +69,7 @@ def _open_layer(name: Sdf.Layer | str | os.PathLike, role: str) -> Sdf.Layer:
         raise StageError(name, f"is a folder, not a {role}; give a .usd, .usda, .usdc or .usdz file")
     try:
         layer = Sdf.Layer.FindOrOpen(name)
-    except Tf.ErrorException as error:
+    except UNREADABLE as error:
         raise StageError(name, f"cannot be read as a USD {role}: {plain_text(error)}") from None
     if layer is None:
         if not Path(name).exists():
@@ -87,18 +89,23 @@ def report_composition(stage: Usd.Stage, diagnostics: Diagnostics) -> None:
     for error in stage.GetCompositionErrors():
         site = getattr(error, "rootSite", None)
         path = getattr(site, "path", None) or stage.GetRootLayer().identifier
-        diagnostics.error(
-            path, "composition", f"{' '.join(str(error).split())} What is missing is left out; mend the path or remove the arc"
-        )
+        diagnostics.error(path, "composition", f"{_text(error)} What is missing is left out; mend the path or remove the arc")
 
 
 def report_messages(messages: list, stage: Usd.Stage, diagnostics: Diagnostics) -> None:
     """What pxr would have printed, as notes; composition errors are told by `report_composition`."""
-    told = {" ".join(str(error).split()) for error in stage.GetCompositionErrors()} if messages else set()
+    told = {_text(error) for error in stage.GetCompositionErrors()} if messages else set()
     for message in messages:
-        text = " ".join(message.commentary.split())
+        text = _text(message)
         if not any(error in text for error in told):
             diagnostics.note(stage.GetRootLayer().identifier, "usd", text)
+
+
+def _text(message: object) -> str:
+    try:
+        return " ".join((message.commentary if hasattr(message, "commentary") else str(message)).split())
+    except UnicodeDecodeError:  # of a damaged file
+        return "a message of USD's that is no UTF-8, as names in damaged files are not"
 
 
 def population_mask(paths: Sequence[str] | Usd.StagePopulationMask) -> Usd.StagePopulationMask:
@@ -160,6 +167,8 @@ def frame_before(stage: Usd.Stage, time: Usd.TimeCode) -> Usd.TimeCode:
 
 def plain_text(error: Exception) -> str:
     """What a pxr error says, without the C++ places it was raised from."""
+    if isinstance(error, UnicodeDecodeError):
+        return "it holds a name or a text that is no UTF-8, as damaged files do"
     messages = []
     for line in str(error).splitlines():
         text = line.partition(" : ")[2].strip().strip("'") if line.strip().startswith("Error in ") else line.strip().strip("'")

@@ -15,17 +15,18 @@ from dataclasses import dataclass
 import numpy as np
 from pxr import Sdf, Usd, UsdGeom, UsdShade, UsdUtils
 
-from hdwarp.errors import ArgumentError, Diagnostic, Diagnostics, NotSupported, OwnedDiagnostics, SharedDiagnostic
+from hdwarp.errors import ArgumentError, Diagnostic, Diagnostics, NotSupported, OwnedDiagnostics, SharedDiagnostic, StageError
 from hdwarp.garbage import no_collecting
 from hdwarp.stage import gather
 from hdwarp.stage.changes import StageEdits
 from hdwarp.stage.columns import Body, Camera, Gprim, GprimKey, Light, Material, Site, StageChanges, StageColumns
 from hdwarp.stage.dirty import DirtyParts, dirty_parts
+from hdwarp.stage.expansion import FREE_PRIMS, MOST_PRIMS, Sizes
 from hdwarp.stage.facts import FactReader
 from hdwarp.stage.images import Images
 from hdwarp.stage.layer_files import LayerFiles
 from hdwarp.stage.materials import binding_targets, bound_materials, nodes_outside, read_material
-from hdwarp.stage.open import metres_per_unit, population_mask, report_composition, report_messages
+from hdwarp.stage.open import UNREADABLE, metres_per_unit, plain_text, population_mask, report_composition, report_messages
 from hdwarp.stage.path_map import PathMap
 from hdwarp.stage.skinning import Skinning
 from hdwarp.stage.spec import PURPOSES
@@ -47,6 +48,7 @@ class PrimRecord:
     contents: tuple[str, ...] = ()  # subtrees elsewhere that it draws
     sources: tuple[str, ...] = ()  # prims elsewhere that it is made from
     cages: int = 0  # meshes drawn as their control cage
+    cost: int = 0  # prims that it shows by way of instances, where they are many: see `expansion`
 
 
 @dataclass(slots=True)
@@ -116,6 +118,8 @@ class StageReader:
         self._stage_told = Diagnostics()
         self._type_counts: Counter[str] = Counter()
         self._cages = 0
+        self._cost = 0  # of all records
+        self._is_spent = False  # instances are left out because there are too many: which ones, only a whole reading can tell
 
     def forget(self) -> None:
         """Read everything at the next `update`."""
@@ -221,12 +225,17 @@ class StageReader:
                 return None, 0
             with no_collecting(), quietly() as messages:
                 return self._read(parts, messages)
-        except BaseException:
+        except BaseException as error:
             self.forget()  # half of it is new: the next reading is a whole one
+            if isinstance(error, UNREADABLE):
+                name = self.stage.GetRootLayer().identifier
+                raise StageError(name, f"cannot be read: {plain_text(error)}. The file, or one that it refers to, is damaged") from None
             raise
 
     def _read(self, parts: DirtyParts, messages: Callable[[], list]) -> tuple[StageChanges, int]:
         stage, told = self.stage, OwnedDiagnostics()
+        if self._is_spent:
+            parts = DirtyParts(everything=True)
         if parts.metrics:
             self._forget_prototypes()
             told_of_stage = Diagnostics()
@@ -264,10 +273,14 @@ class StageReader:
         skinning = Skinning(stage, self.time, told)
         walk = Walk(self._fact_reader(told), self._purposes, self._mask, told, skinning, self._geometry, self._collisions)
         walk.images = self._images
+        walk.budget.left -= self._cost
         with np.errstate(over="ignore", invalid="ignore"):  # numbers beyond all bounds are looked for, and told, where they matter
             for root in roots:
                 walk_stage(walk) if root == "/" else walk_subtree(walk, root)
-                _note_unloaded(stage, root, told)
+                _note_unloaded(stage, root, walk.reader.sizes, told)
+            if walk.budget.is_spent and not parts.everything:
+                return self._read(DirtyParts(everything=True), messages)
+            self._is_spent = walk.budget.is_spent
             found = self._gather(walk)
         self._put_records(walk, found)
         for name in (*_PLACED, "gprims"):
@@ -301,6 +314,7 @@ class StageReader:
                     self._count_uses(gprim, -1)
                 self._count_types(record.types, -1)
                 self._cages -= record.cages
+                self._cost -= record.cost
                 self._told.pop(path, None)
                 for links, targets in ((self._contents, record.contents), (self._sources, record.sources)):
                     for target in targets:
@@ -328,7 +342,7 @@ class StageReader:
             if item.visual and item.mesh is not None and item.mesh.scheme != "none" and item.mesh.built is not None:
                 cages[item.owner] = cages.get(item.owner, 0) + 1
         told, by_owner, none = walk.diagnostics.by_owner, self._found_by_owner, ()
-        for owner in dict.fromkeys([*walk.types, *told, *by_owner, *contents, *sources]):
+        for owner in dict.fromkeys([*walk.types, *told, *by_owner, *contents, *sources, *walk.budget.costs]):
             record = self._records[owner] = PrimRecord(
                 walk.types.get(owner, ""),
                 tuple(by_owner.get(owner, none)),
@@ -336,7 +350,9 @@ class StageReader:
                 tuple(contents.get(owner, none)),
                 tuple(sources.get(owner, none)),
                 cages.get(owner, 0),
+                walk.budget.costs.get(owner, 0),
             )
+            self._cost += record.cost
             if record.told:
                 self._told[owner] = record.told
         self._type_counts.update(types for types in walk.types.values() if isinstance(types, str))
@@ -488,7 +504,10 @@ def _up_axis(stage: Usd.Stage, diagnostics: Diagnostics) -> str:
     return "Y"
 
 
-def _note_unloaded(stage: Usd.Stage, root: str, told: OwnedDiagnostics) -> None:
+def _note_unloaded(stage: Usd.Stage, root: str, sizes: Sizes, told: OwnedDiagnostics) -> None:
+    prim = stage.GetPrimAtPath(root)
+    if prim and stage.GetPrototypes() and sizes.at_and_below(prim) > FREE_PRIMS + MOST_PRIMS:
+        return  # USD looks into every instance
     loadable = stage.FindLoadable(Sdf.Path(root))
     if not loadable:
         return

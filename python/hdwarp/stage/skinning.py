@@ -9,6 +9,7 @@ import numpy as np
 from pxr import Gf, Sdf, Tf, Usd, UsdGeom, UsdSkel, Vt
 
 from hdwarp.errors import Diagnostic, Diagnostics
+from hdwarp.stage.expansion import MOST_PRIMS, Sizes
 from hdwarp.stage.open import plain_text
 from hdwarp.stage.skin import Skin
 
@@ -58,6 +59,7 @@ class Skinning:
         self._roots: dict[str, dict[str, tuple[UsdSkel.Skeleton, UsdSkel.SkinningQuery]]] = {}
         self._poses: dict[tuple[str, str], Pose | None] = {}
         self._skins: dict[tuple, Skin] = {}
+        self._sizes = Sizes()
 
     def bind(self, prim: Usd.Prim, names: Collection[str], path: str, skel_root: str) -> Skin | None:
         """How the gprim or point instancer at ``path`` is deformed; None: it is not, with a diagnostic where it asks to be.
@@ -110,7 +112,10 @@ class Skinning:
         if targets is None:
             targets = self._roots[skel_root] = {}
             root = UsdSkel.Root(self.stage.GetPrimAtPath(skel_root))
-            if root and self._cache.Populate(root, _EVERYTHING):
+            if root and self._sizes.at_and_below(root.GetPrim()) > MOST_PRIMS:  # USD goes through every instance
+                message = f"it shows more than {MOST_PRIMS:,} prims by way of the instances in it; {UNSKINNED}"
+                self.diagnostics.error(skel_root, "skel-root", f"{message}. Keep instances out of the SkelRoot")
+            elif root and self._cache.Populate(root, _EVERYTHING):
                 for binding in self._cache.ComputeSkelBindings(root, _EVERYTHING):
                     for query in binding.GetSkinningTargets():
                         targets[str(query.GetPrim().GetPath())] = binding.GetSkeleton(), query

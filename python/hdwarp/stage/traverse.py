@@ -11,11 +11,13 @@ from hdwarp.errors import Diagnostic, Diagnostics, OwnedDiagnostics
 from hdwarp.stage import draw_modes, lod, primvars, shapes
 from hdwarp.stage.columns import GeometryKind, Material, MeshGeometry
 from hdwarp.stage.curves import read_curves
+from hdwarp.stage.expansion import MOST_PRIMS, Budget, Expansion
 from hdwarp.stage.facts import CURVES, GEOMETRY, Category, FactReader, Facts, read_facts
 from hdwarp.stage.images import Images
 from hdwarp.stage.instancers import InstancerData, Instances, place, read_instancer
 from hdwarp.stage.mesh_batch import move_points
 from hdwarp.stage.meshes import MeshEntry, MeshSet, RawMesh, read_mesh, read_points
+from hdwarp.stage.open import UNREADABLE, plain_text
 from hdwarp.stage.patches import read_patch
 from hdwarp.stage.path_map import PathMap
 from hdwarp.stage.points import read_balls
@@ -27,7 +29,6 @@ from hdwarp.stage.transforms import columns_from_gf
 
 InstancerEntry = tuple[InstancerData | None, tuple[Diagnostic, ...], str]  # and where it was found
 _IDENTITY = Gf.Matrix4d(1.0)
-_MOST_NESTED = 50_000_000  # instances of nested instancers: their numbers multiply
 
 
 @dataclass(slots=True, eq=False)
@@ -55,6 +56,7 @@ class State:
     draw_mode: str = ""  # nearest model:drawMode; "": there is none
     hidden: bool = False  # something else is drawn in its place: what stands in for its model, another LOD
     lod_override: lod.Override | None = None
+    expansion: Expansion | None = None  # of the outermost point instancer
 
 
 def root_state() -> State:
@@ -108,9 +110,11 @@ class Walk:
     contents: list[tuple[str, str]] = field(default_factory=list)  # (path of a subtree, owner of what it is drawn by)
     sources: list[tuple[str, str]] = field(default_factory=list)  # (path of a prim, owner of what is made from its values)
     visited: int = 0
+    at: str = ""  # path of the prim that is looked at
     boxes: draw_modes.Boxes | None = None
     images: Images = field(default_factory=Images)
     materials: dict[str, Material] = field(default_factory=dict)  # of what is no Material prim: pictures of cards
+    budget: Budget = field(default_factory=Budget)
 
     def count_below(self, owner: str, type_name: str) -> None:
         """A prim that an instancer draws counts with the instancer."""
@@ -123,8 +127,13 @@ class Walk:
 def walk_stage(walk: Walk) -> None:
     """Everything on the stage."""
     state = root_state()
-    children = walk.reader.stage.GetPseudoRoot().GetFilteredChildren(walk.reader.predicate)
-    _walk(walk, [(child, f"/{child.GetName()}", state) for child in reversed(children)])
+    stack = []
+    for child in reversed(walk.reader.stage.GetPseudoRoot().GetFilteredChildren(walk.reader.predicate)):
+        try:
+            stack.append((child, f"/{child.GetName()}", state))
+        except UnicodeDecodeError as error:
+            walk.diagnostics.error("/", "unreadable", f"a prim is left out: {plain_text(error)}")
+    _walk(walk, stack)
 
 
 def walk_subtree(walk: Walk, path: str) -> None:
@@ -189,6 +198,7 @@ def _inherit(walk: Walk, facts: Facts, parent: State, path: str) -> State:
         facts.draw_mode or parent.draw_mode,
         parent.hidden,
         facts.lod_override or parent.lod_override,
+        parent.expansion,
     )
     if facts.prototype:
         state.entry, state.prototype = state, facts.prototype
@@ -197,6 +207,15 @@ def _inherit(walk: Walk, facts: Facts, parent: State, path: str) -> State:
 
 def _walk(walk: Walk, stack: list[tuple[Usd.Prim, str, State]]) -> None:
     """Depth first, children in order. ``stack`` holds (prim, path, parent's state): hierarchies may be deeper than Python's own."""
+    while stack:
+        try:
+            _walk_on(walk, stack)
+        except UNREADABLE as error:  # what USD itself cannot answer, targets that lead nowhere for instance
+            message = f"{plain_text(error)}; the prim is left out, with what is below it. Mend what this names"
+            walk.diagnostics.error(walk.at, "unreadable", message)
+
+
+def _walk_on(walk: Walk, stack: list[tuple[Usd.Prim, str, State]]) -> None:
     reader, mask, types, diagnostics = walk.reader, walk.mask, walk.types, walk.diagnostics
     while stack:
         prim, path, parent = stack.pop()
@@ -204,6 +223,9 @@ def _walk(walk: Walk, stack: list[tuple[Usd.Prim, str, State]]) -> None:
             continue
         walk.visited += 1
         diagnostics.owner = owner = parent.owner or path
+        walk.at = path
+        if parent.expansion is not None and not parent.expansion.allows(walk.budget, diagnostics):
+            continue
         facts = read_facts(reader, prim, path, any_specifier=parent.any_specifier)
         category = facts.category
         if category is Category.SHADING or category is Category.SUBSET:
@@ -238,7 +260,8 @@ def _walk(walk: Walk, stack: list[tuple[Usd.Prim, str, State]]) -> None:
         elif category is Category.UNKNOWN:
             message = f"type '{facts.type_name}' belongs to no schema this process knows; nothing is drawn for the prim itself"
             walk.diagnostics.note(path, "unknown-type", message)
-        if facts.children:
+        is_outermost = facts.prototype and parent.entry is None
+        if facts.children and (not is_outermost or reader.sizes.can_show(facts.prim, path, owner, walk.budget, diagnostics)):
             chosen = other = None
             if facts.lod_root and not state.hidden:
                 chosen = lod.drawn_items(facts.prim, facts.child_names, state.lod_override, reader.time, path, diagnostics)
@@ -294,6 +317,10 @@ def _take_stand_in(walk: Walk, facts: Facts, state: State) -> None:
     if not _is_drawn(walk, state):
         return
     owner, told = walk.diagnostics.owner, Diagnostics()
+    if walk.reader.sizes.at_and_below(facts.prim) > MOST_PRIMS:
+        message = f"the model shows more than {MOST_PRIMS:,} prims by way of the instances in it and has no box; nothing is drawn for it"
+        walk.diagnostics.error(state.path, "draw-mode", message)
+        return
     walk.contents.append((state.path if not state.owner else str(facts.prim.GetPath()), owner))
     for below in Usd.PrimRange(facts.prim, Usd.TraverseInstanceProxies()):
         if below.IsA(UsdGeom.PointInstancer):
@@ -445,10 +472,11 @@ def _walk_instancer(walk: Walk, facts: Facts, state: State, stack: list[tuple[Us
     world = columns_from_gf([state.matrix])[0]
     outer = state.instances
     if outer is not None:
-        if not _may_nest(walk, outer, data.count, state.path):
+        if not state.expansion.may_nest(outer, data.count, state.path, walk.budget, walk.diagnostics):
             return
         world = outer.world @ world
     walk.contents += [(str(target), owner) for target in data.targets]
+    state.expansion = state.expansion or Expansion(state.path, owner)
     for slot, target in reversed(list(enumerate(data.targets))):
         instances = place(data, slot, world, outer, state.path)
         if instances is None:
@@ -468,21 +496,6 @@ def _walk_instancer(walk: Walk, facts: Facts, state: State, stack: list[tuple[Us
             prim = prim.GetPrimInPrototype()
         above = _prototype_state(walk, prim, facts, state, instances, owner)
         stack.append((prim, f"{above.path}/{prim.GetName()}", above))
-
-
-def _may_nest(walk: Walk, outer: Instances, count: int, path: str) -> bool:
-    """Whether an instancer inside another's prototype can be placed: not inside itself, and not beyond what ids and memory hold."""
-    instancer = outer.instancer
-    while instancer is not None:
-        if instancer.path == path:
-            walk.diagnostics.error(path, "instancer-cycle", "the point instancer is part of its own prototype; the inner one is not drawn")
-            return False
-        instancer = instancer.outer
-    if len(outer.ids) * count > _MOST_NESTED or (int(outer.ids.max(initial=0)) + 1) * count > 2**31 - 1:
-        message = f"{count} instances inside {len(outer.ids)} others are more than {_MOST_NESTED:,}; the inner instancer is not drawn"
-        walk.diagnostics.error(path, "instancer-size", message)
-        return False
-    return True
 
 
 def _prototype_state(walk: Walk, prim: Usd.Prim, instancer: Facts, state: State, instances: Instances, owner: str) -> State:
@@ -521,4 +534,5 @@ def _prototype_state(walk: Walk, prim: Usd.Prim, instancer: Facts, state: State,
         parent.skel_root,
         parent.draw_mode,
         lod_override=parent.lod_override,
+        expansion=state.expansion,
     )
