@@ -42,7 +42,7 @@ class RenderDelegate:
 
     supported_rprim_types = (
         *("mesh", "sphere", "cube", "cylinder", "cylinder_1", "cone", "capsule", "capsule_1", "plane"),
-        *("tetMesh", "nurbsPatch"),
+        *("tetMesh", "nurbsPatch", "basisCurves", "nurbsCurves", "hermiteCurves", "points"),
     )
     supported_sprim_types = ("camera", "material")
     supported_bprim_types = ("renderBuffer", "renderSettings")
