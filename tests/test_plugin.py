@@ -56,7 +56,8 @@ def test_plugin_and_schemas_are_found_without_importing_hdwarp(found):
 
 def test_supported_prim_types_are_told(found):
     renderer, delegate = found["renderer"], hdwarp.RenderDelegate
-    assert renderer["supportedRprimTypes"] == ["mesh", *(name.lower() for name in SHAPE_TYPES), "tetMesh", "nurbsPatch"]  # Hydra's names
+    more = ["tetMesh", "nurbsPatch", "basisCurves", "nurbsCurves", "points"]
+    assert renderer["supportedRprimTypes"] == ["mesh", *(name.lower() for name in SHAPE_TYPES), *more]  # Hydra's names
     assert renderer["supportedRprimTypes"] == list(delegate.supported_rprim_types)
     assert renderer["supportedSprimTypes"] == list(delegate.supported_sprim_types) == ["camera", "material"]
     assert renderer["supportedBprimTypes"] == list(delegate.supported_bprim_types) == ["renderBuffer", "renderSettings"]

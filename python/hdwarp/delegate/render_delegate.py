@@ -42,7 +42,7 @@ class RenderDelegate:
 
     supported_rprim_types = (
         *("mesh", "sphere", "cube", "cylinder", "cylinder_1", "cone", "capsule", "capsule_1", "plane"),
-        *("tetMesh", "nurbsPatch", "basisCurves", "nurbsCurves", "hermiteCurves", "points"),
+        *("tetMesh", "nurbsPatch", "basisCurves", "nurbsCurves", "points"),
     )
     supported_sprim_types = ("camera", "material")
     supported_bprim_types = ("renderBuffer", "renderSettings")
