@@ -158,11 +158,14 @@ def test_sample_stages_hold_no_errors_but_those_they_show(sample_stages, subtest
 
 
 def test_real_stages_are_checked_without_failure_and_without_false_alarm(shared, subtests):
-    """43 public stages render as their authors meant; of those that are not packaged as USDZ wants it, one is told."""
+    """43 public stages render as their authors meant; the two that are wrong somewhere are told."""
     rows = (line.split("|")[1].strip() for line in (shared / "assets" / "MANIFEST.md").read_text().splitlines() if line.startswith("| "))
     names = [row for row in rows if row.rsplit(".", 1)[-1] in ("usd", "usda", "usdc", "usdz")]
     assert len(names) > 40
-    errors = {"RoughnessTest.usdz": {"usdUtilsValidators:FileExtensionValidator.UnsupportedFileExtensionInPackage"}}  # a .tga inside
+    errors = {
+        "RoughnessTest.usdz": {"usdUtilsValidators:FileExtensionValidator.UnsupportedFileExtensionInPackage"},  # a .tga inside
+        "basicCurves.usda": {"curve-counts"},  # its BezierClosedBad
+    }
     for name in names:
         with subtests.test(name):
             findings = report_on(str(shared / "assets" / name), Choice()).findings

@@ -34,12 +34,12 @@ def test_no_stage_raises_and_all_columns_are_sound(shared):
         for mesh in columns.meshes:
             assert np.isfinite(mesh.points).all()
             assert mesh.triangle_points.min() >= 0
-            assert mesh.triangle_points.max() < len(mesh.points)
+            assert mesh.triangle_points.max() < (mesh.corner_count if mesh.pieces is not None else len(mesh.points))
             assert (np.diff(mesh.triangle_face) >= 0).all()
             assert mesh.triangle_corners.max() < mesh.corner_count
         for gprim in columns.gprims:
             assert np.isfinite(gprim.transforms).all()
-            assert (gprim.mesh is not None) == (gprim.kind is GeometryKind.MESH)
+            assert (gprim.mesh is not None) == gprim.kind.is_mesh
             assert {gprim.material, *gprim.subset_materials} <= {"", *(material.path for material in columns.materials)}
             assert gprim.body in {"", *(body.path for body in columns.bodies)}
 

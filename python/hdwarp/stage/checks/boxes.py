@@ -97,7 +97,7 @@ def _box_corners(lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
 
 
 def _object_box(gprim: Gprim) -> tuple[np.ndarray, np.ndarray] | None:
-    if gprim.kind == GeometryKind.MESH:
+    if gprim.mesh is not None:
         return _mesh_box(gprim.mesh)
     if not all(math.isfinite(number) for number in gprim.shape):
         return None  # it goes on for ever
@@ -121,8 +121,12 @@ def _ball_ends(low: float, high: float, half: float) -> tuple[float, float]:
 
 
 def _mesh_box(mesh: MeshGeometry) -> tuple[np.ndarray, np.ndarray]:
-    points = mesh.points if len(mesh.triangle_points) > len(mesh.points) else mesh.points[np.unique(mesh.triangle_points)]
-    return points.min(axis=0).astype(np.float64), points.max(axis=0).astype(np.float64)
+    points, reach = mesh.points, 0.0
+    if mesh.form != GeometryKind.MESH:  # within the hull of balls
+        reach = 0.0 if mesh.radii is None else float(mesh.radii.max())
+    elif len(mesh.triangle_points) <= len(points):
+        points = points[np.unique(mesh.triangle_points)]
+    return points.min(axis=0).astype(np.float64) - reach, points.max(axis=0).astype(np.float64) + reach
 
 
 def _is_inside(gprim: Gprim, point: np.ndarray) -> bool:
