@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from pxr import Usd, UsdGeom, UsdShade, UsdSkel
 
-from hdwarp.stage.columns import GeometryKind, StageColumns
+from hdwarp.stage.columns import StageColumns
 from hdwarp.stage.open import open_stage, resolve_time
 from hdwarp.stage.reader import read_stage
 

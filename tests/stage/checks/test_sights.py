@@ -147,7 +147,16 @@ def test_boxes_are_those_of_usd(found):
             prim.GetAttribute("radiusTop").Set(0.4)
         UsdGeom.XformCommonAPI(prim).SetTranslate((3.0 * k, -k, 2.0))
         UsdGeom.XformCommonAPI(prim).SetScale((1.0, 2.0, 0.5))
+    points = UsdGeom.Points.Define(stage, "/Points")
+    points.CreatePointsAttr([(0, 0, 0), (2, 1, 0)])
+    points.CreateWidthsAttr([0.5, 0.5])
+    curves = UsdGeom.BasisCurves.Define(stage, "/Curves")
+    curves.CreateTypeAttr("linear")
+    curves.CreateCurveVertexCountsAttr([2])
+    curves.CreatePointsAttr([(0, 0, 0), (2, 1, 0)])
+    curves.CreateWidthsAttr([0.5, 0.5])
     columns = read_stage(stage, Usd.TimeCode.Default())
+    assert len(columns.gprims) == 10
     for gprim in columns.gprims:
         box = (
             UsdGeom.BBoxCache(Usd.TimeCode.Default(), ["default"]).ComputeWorldBound(stage.GetPrimAtPath(gprim.path)).ComputeAlignedRange()

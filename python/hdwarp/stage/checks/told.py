@@ -31,7 +31,6 @@ MEANINGS = {
     "degenerate-faces": "faces that have no area or fewer than three corners",
     "depth-of-field": "a camera that asks for depth of field, which is not supported yet",
     "draw-mode": "a draw mode that cannot be drawn as authored",
-    "draw-mode-texture": "cards with textures, which are not supported yet",
     "empty-curves": "curves that are none at this time",
     "empty-instancer": "a point instancer without instances",
     "empty-mesh": "a mesh that is empty at this time",
