@@ -58,13 +58,16 @@ class Pool:
             self.close()
             self._start()
         self.done += 1
-        self.worker.stdin.write(json.dumps(job) + "\n")
-        self.worker.stdin.flush()
+        try:
+            self.worker.stdin.write(json.dumps(job) + "\n")
+            self.worker.stdin.flush()
+        except BrokenPipeError:
+            pass  # it has died: `_answer` says how
         return self._answer(limit)
 
     def _start(self) -> None:
         command = [sys.executable, "-X", "faulthandler", "-m", "tests.hostile.worker", str(self.folder)]
-        self.errors = tempfile.TemporaryFile("w+")
+        self.errors = tempfile.TemporaryFile("w+")  # noqa: SIM115 (kept as long as the worker)
         self.worker = subprocess.Popen(
             command, cwd=REPOSITORY, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, text=True, bufsize=1
         )

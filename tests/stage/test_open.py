@@ -6,7 +6,7 @@ import pytest
 from pxr import Sdf, Usd, UsdGeom
 
 from hdwarp.errors import ArgumentError, Diagnostics, StageError
-from hdwarp.stage.open import default_time, open_stage, population_mask, resolve_time
+from hdwarp.stage.open import default_time, open_stage, plain_text, population_mask, resolve_time
 from hdwarp.stage.reader import read_stage
 
 STAGE = """#usda 1.0
@@ -153,3 +153,24 @@ def test_which_time_no_time_is():
 def test_times_that_are_none_are_refused(time):
     with pytest.raises(ArgumentError, match="time"):
         resolve_time(Usd.Stage.CreateInMemory(), time)
+
+
+DAMAGED = '#usda 1.0\ndef Sphere "good" {}\ndef Sphere "bad"\n{\n    double3 xformOp:translate = (-2, -1.5, 0,5)\n}\n'
+
+
+def test_a_damaged_file_that_is_referred_to_leaves_the_rest(tmp_path):
+    """Pixar's parser raises for a tuple of four in a double3, which would take the sound stage with it."""
+    (tmp_path / "damaged.usda").write_text(DAMAGED)
+    (tmp_path / "root.usda").write_text('#usda 1.0\ndef Sphere "ball" {}\ndef "it" (references = @damaged.usda@</good>) {}\n')
+    log = Diagnostics()
+    stage = open_stage(tmp_path / "root.usda", diagnostics=log)
+    assert stage.GetPrimAtPath("/ball").IsA("Sphere")
+    assert ("root.usda", "damaged-file", "error") in [(item.path.rpartition("/")[2], item.code, item.severity) for item in log]
+
+
+def test_an_error_of_very_many_parts_is_told_in_a_few():
+    """A damaged crate file can have USD post hundreds of thousands; each takes time to become a text."""
+    from pxr import Tf
+
+    text = plain_text(Tf.ErrorException(*(f"part {i}" for i in range(100_000))))
+    assert text.startswith("part 0; part 1; ") and text.endswith("and 99992 more")

@@ -69,8 +69,8 @@ class Expansion:
                 return False
             instancer = instancer.outer
         placed, message = len(outer.ids) * count, ""
-        if depth >= MOST_NESTED:
-            message = f"it is nested in {MOST_NESTED} other point instancers, more than are drawn"
+        if depth > MOST_NESTED:
+            message = f"it is nested in {depth} other point instancers, more than are drawn"
         elif self.instances + placed > MOST_INSTANCES or (int(outer.ids.max(initial=0)) + 1) * count > 2**31 - 1:
             message = (
                 f"{count} instances inside {len(outer.ids)} others are more than the {MOST_INSTANCES:,} that are drawn of all nested ones"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from pxr import Sdf, Tf, Usd, UsdGeom, UsdUtils
 from hdwarp.errors import ArgumentError, Diagnostics, StageError
 from hdwarp.stage.transforms import LARGEST, RANGE, SMALLEST
 
+_MOST_MESSAGES = 8  # of one exception
 UNREADABLE = (Tf.ErrorException, UnicodeDecodeError)  # what pxr raises of what it cannot read
 
 
@@ -45,20 +47,53 @@ def open_stage(
             session_layer if session_layer is None or isinstance(session_layer, Sdf.Layer) else _open_layer(session_layer, "session layer")
         )
         arguments = [root] if session is None else [root, session]
-        rule = Usd.Stage.LoadAll if load else Usd.Stage.LoadNone
-        if mask is None:
-            stage = Usd.Stage.Open(*arguments, rule)
-        else:
-            stage = Usd.Stage.OpenMasked(*arguments, population_mask(mask), rule)
-            stage.ExpandPopulationMask()
+        stage, damage = _opened(arguments, mask, Usd.Stage.LoadAll if load else Usd.Stage.LoadNone)
     except UNREADABLE as error:
         raise StageError(name, f"cannot be opened as a USD stage: {plain_text(error)}") from None
     finally:
         messages = quiet.TakeUncoalescedDiagnostics()
         del quiet
     if diagnostics is not None:
+        if damage:
+            diagnostics.error(name, "damaged-file", f"a file that it refers to is damaged: {damage}. What could be read of it is drawn")
         report_messages(messages, stage, diagnostics)
     return _reported(stage, diagnostics)
+
+
+def _opened(arguments: list[Sdf.Layer], mask: Sequence[str] | Usd.StagePopulationMask | None, rule: object) -> tuple[Usd.Stage, str]:
+    """(the stage, what is damaged in files it refers to). Where one of these is, USD composes the stage and then raises all the same: the
+    cache has it."""
+    cache, damage = Usd.StageCache(), ""
+    with Usd.StageCacheContext(cache):
+        try:
+            stage = Usd.Stage.Open(*arguments, rule) if mask is None else Usd.Stage.OpenMasked(*arguments, population_mask(mask), rule)
+        except Tf.ErrorException as error:
+            stages = cache.GetAllStages()
+            if not stages:
+                raise
+            stage, damage = stages[0], plain_text(error)
+    if mask is not None:
+        stage.ExpandPopulationMask()
+    return stage, damage
+
+
+def _check_package(name: str) -> None:
+    """A usdz is a zip of entries that are neither compressed nor encrypted; no other is opened, whatever it would unpack to."""
+    try:
+        with zipfile.ZipFile(name) as package:
+            entries = package.infolist()
+    except (zipfile.BadZipFile, NotImplementedError, ValueError) as error:
+        raise StageError(name, f"is no usdz package ({error}); package it anew") from None
+    except OSError as error:
+        raise StageError(name, f"cannot be read ({error.strerror or error})") from None
+    size = os.path.getsize(name)
+    for entry in entries:
+        if entry.compress_type != zipfile.ZIP_STORED or entry.flag_bits & 1:
+            how = "encrypted" if entry.flag_bits & 1 else "compressed"
+            raise StageError(name, f"its entry {entry.filename!r} is {how}, which no usdz package may have; package it anew, stored")
+        if entry.file_size > size:
+            message = f"its entry {entry.filename!r} claims {entry.file_size:,} bytes, and the file has {size:,}"
+            raise StageError(name, f"{message}: it is damaged; package it anew")
 
 
 def _open_layer(name: Sdf.Layer | str | os.PathLike, role: str) -> Sdf.Layer:
@@ -67,6 +102,8 @@ def _open_layer(name: Sdf.Layer | str | os.PathLike, role: str) -> Sdf.Layer:
         raise StageError("", f"the {role}'s path is empty; give a .usd, .usda, .usdc or .usdz file")
     if Path(name).is_dir():
         raise StageError(name, f"is a folder, not a {role}; give a .usd, .usda, .usdc or .usdz file")
+    if name.lower().endswith(".usdz") and Path(name).is_file():
+        _check_package(name)
     try:
         layer = Sdf.Layer.FindOrOpen(name)
     except UNREADABLE as error:
@@ -169,9 +206,8 @@ def plain_text(error: Exception) -> str:
     """What a pxr error says, without the C++ places it was raised from."""
     if isinstance(error, UnicodeDecodeError):
         return "it holds a name or a text that is no UTF-8, as damaged files do"
-    messages = []
-    for line in str(error).splitlines():
-        text = line.partition(" : ")[2].strip().strip("'") if line.strip().startswith("Error in ") else line.strip().strip("'")
-        if text and text not in messages:
-            messages.append(text)
-    return "; ".join(messages) or "unknown error"
+    if isinstance(error, Tf.ErrorException):  # of a damaged file there may be millions, and each takes its time to be a text
+        texts = [_text(item) if hasattr(item, "commentary") else str(item) for item in error.args[:_MOST_MESSAGES]]
+        more = len(error.args) - len(texts)
+        return "; ".join(dict.fromkeys(filter(None, texts))) + (f"; and {more} more" if more else "") or "unknown error"
+    return str(error).strip() or "unknown error"

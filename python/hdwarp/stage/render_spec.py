@@ -10,6 +10,7 @@ from pxr import Sdf, Usd, UsdGeom, UsdRender, UsdShade
 
 from hdwarp.errors import Diagnostics, StageError
 from hdwarp.stage.cameras import camera_obstacle, plain_value
+from hdwarp.stage.open import UNREADABLE
 from hdwarp.stage.render_values import RenderValues
 from hdwarp.stage.spec import RenderProductSpec, RenderSettingsSpec, RenderVarSpec
 
@@ -38,7 +39,10 @@ def find_render_prims(stage: Usd.Stage) -> RenderPrims:
     kinds: dict[str, int] = {}  # by prim type: IsA is dearer than a lookup, and stages are large
     found: tuple[list[Usd.Prim], ...] = ([], [], [])
     for prim in stage.Traverse():
-        name = prim.GetTypeName()
+        try:
+            name = prim.GetTypeName()
+        except UnicodeDecodeError:  # of a damaged file
+            continue
         kind = kinds.get(name)
         if kind is None:
             kind = kinds[name] = 0 if prim.IsA(UsdRender.Settings) else 1 if prim.IsA(UsdRender.Product) else 2
@@ -158,7 +162,11 @@ def read_namespaced_settings(prim: Usd.Prim) -> dict[str, object]:
     """Authored attributes with a namespace ("outputs:" is none), as plain values; of a connected output the paths of the prims it is
     connected to, as a tuple, rather than its value: UsdRender's rule."""
     settings: dict[str, object] = {}
-    for attribute in prim.GetAuthoredAttributes():
+    try:
+        attributes = prim.GetAuthoredAttributes()
+    except UNREADABLE:  # a property without a name, in a damaged file
+        return settings
+    for attribute in attributes:
         name = attribute.GetName()
         output = UsdShade.Output(attribute) if UsdShade.Output.IsOutput(attribute) else None
         if ":" not in (output.GetBaseName() if output else name):
