@@ -170,6 +170,11 @@ def render_shot(
         scene.tables.unpose()  # what sensors have posed
         world = scene.worlds.seen_from(int(scene.cameras.world[row]))
         views = delegate.create_views(row, image, worlds=[world], scene_unit=1.0 / frame.metres_per_unit)
+        record = scene.cameras.record_of(row)
+        source = record.source or record.path  # of a copy in another world: the camera that it copies
+        if scene.lods.differ_for(source):
+            flags = scene.lods.flags_of(scene.index, scene.tables.instances.flags_of(scene.index), source)
+            views.flags = wp.array(flags, dtype=wp.int32, device=scene.device)
         buffers = {name: delegate.create_render_buffer(name, image.width, image.height) for name in shot.aovs}
         delegate.create_render_pass(samples=samples, settings=settings).execute(views, buffers, clear=clear)
         # The frame takes the memory over on the CPU: nobody else knows these buffers.

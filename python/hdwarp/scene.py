@@ -19,6 +19,7 @@ from hdwarp.launch import find_device
 from hdwarp.stage.attributes import AttributeSource
 from hdwarp.stage.changes import ChangeListener, StageEdits
 from hdwarp.stage.columns import Camera, Gprim, StageChanges, StageColumns, WorldGroup
+from hdwarp.stage.lod import Choices, choose
 from hdwarp.stage.open import open_stage, resolve_time
 from hdwarp.stage.reader import StageReader
 from hdwarp.stage.render_spec import find_render_prims, product_for_camera
@@ -28,6 +29,7 @@ from hdwarp.state import State
 from hdwarp.tables.attributes import AttributeColumns, Found, PrimRows
 from hdwarp.tables.frames import FrameTable
 from hdwarp.tables.given import float_rows
+from hdwarp.tables.lods import Lods
 
 if TYPE_CHECKING:
     from pxr import Usd
@@ -79,6 +81,7 @@ class Pending:
     told: tuple[Diagnostic, ...] | None
     root_poses: np.ndarray | None = None  # (groups of worlds, 4, 4): see `Worlds.poses`
     attributes: dict[tuple[str, str], Found | None] = field(default_factory=dict)  # by table and name: of the columns there were
+    lods: Choices | None = None  # None: as before
 
 
 class Scene:
@@ -116,6 +119,7 @@ class Scene:
         self._worlds = Worlds(() if worlds is None else resolve_worlds(worlds, self.stage, code))
         self._spread: dict[str, Camera] = {}  # cameras that are authored in one world and there in others
         self._attributes = AttributeSource(self.stage)
+        self.lods = Lods()
         self._told: tuple[Diagnostic, ...] = ()  # of what was read, but for attributes
         self._make_delegate()
         self._reader: StageReader | None = StageReader(
@@ -262,7 +266,8 @@ class Scene:
                 self._spread_cameras(changes, poses)
             told = (*self._opening, *reader.diagnostics(), *of_worlds) if changes is not None else None
             attributes = self._read_attributes(changes, edits, code, is_anew)
-            self._pending = Pending(changes, visited, code, reader.time_code, facts, told, poses, attributes)
+            lods = choose(self.stage, reader.lods.values(), reader.cameras, code) if edits or is_anew or changes is not None else None
+            self._pending = Pending(changes, visited, code, reader.time_code, facts, told, poses, attributes, lods)
             return self._pending
         except BaseException:  # an interrupt as well: nobody has what it read
             self._pending = None
@@ -349,6 +354,8 @@ class Scene:
             self.delegate.commit_resources(self.index)  # nothing to do, unless the frame before differed: now nothing does
         if advance:
             self.previous_time_code = self.time_code
+        if pending.lods is not None:
+            self.lods.take(pending.lods)
         self.time, self.time_code, self._facts = pending.time, pending.time_code, pending.facts
         if self._apply_attributes(pending) or changes is not None:
             self._tell()

@@ -28,6 +28,7 @@ from hdwarp.stage.columns import (
     StageChanges,
     StageColumns,
     gprim_keys,
+    is_seen_by,
 )
 
 _RECORDS = (Gprim, Material, Body, Camera, Site)
@@ -79,6 +80,7 @@ class RenderIndex:
             world=(np.int32, (), 0),
             single_sided=(np.int32, (), 0),  # 2: whatever the settings
             visual=(np.int32, (), 1),
+            other_lod=(np.int32, (), 0),  # 1: in an item of a UsdLod root that is not the default
             collision=(np.int32, (), 0),
             instance_id=(np.int32, (), 0),
             prim_id=(np.int32, (), -1),
@@ -370,6 +372,7 @@ class RenderIndex:
             "body": (spread([self._body_row.get(g.body, -1) for g in records]), DirtyBits.TRANSFORM | DirtyBits.IDS),
             "world": (self._worlds_of(records, counts), DirtyBits.ALL),
             "visual": (spread([g.visual for g in records]), DirtyBits.PARAMS),
+            "other_lod": (spread([not is_seen_by(g, {}) for g in records]), DirtyBits.PARAMS),
             "collision": (spread([g.collision for g in records]), DirtyBits.PARAMS),
             "single_sided": (spread([2 if g.one_sided else not g.double_sided for g in records]), DirtyBits.PARAMS),
             "instance_id": (instance_id, DirtyBits.IDS | DirtyBits.INSTANCER),

@@ -163,17 +163,20 @@ class SensorCamera:
             self._lacking = [label for label, bundle in zip(self._labels, own, strict=True) if bundle < 0]
 
     def _view_table(self, rays: GivenRays | None, bundles: Sequence[int]) -> ViewTable:
-        image, labels = image_spec((1, 1)) if self._spec is None else self._spec, self._frames.table.label
+        image, labels = image_spec((1, 1)) if self._spec is None else self._spec, [self._frames.table.label[row] for row, _ in self._pairs]
+        records = [self._frames.table.record_of(row) for row, _ in self._pairs] if self._frames.has_lenses else []
+        sources = [record.source or record.path for record in records] or labels
         views = ViewTable(
             [View(row, world, image) for row, world in self._pairs],
             scene_unit=1.0 / self.scene.metres_per_unit,
             radial=self._radial,
             device=self.scene.device,
             cameras=self._frames.table,
-            hides=self._exclusion.hides(labels[row] for row, _ in self._pairs) if self._pairs else (),
+            hides=self._exclusion.hides(labels, sources) if self._pairs else (),
             rays=rays,
             ray_bundles=bundles,
         )
+        self._exclusion.follow()
         views.flags = self._exclusion.flags
         return views
 

@@ -11,9 +11,9 @@ import warp as wp
 
 from hdwarp.errors import ArgumentError
 from hdwarp.scene import Scene
-from hdwarp.tables.structs import FIRST_GROUP, NOT_COLLIDER, NOT_VISUAL
+from hdwarp.tables.structs import FIRST_GROUP, NOT_COLLIDER, NOT_VISUAL, OTHER_LOD
 
-GEOMETRY = {"visual": int(NOT_VISUAL), "collision": int(NOT_COLLIDER), "all": 0}
+GEOMETRY = {"visual": int(NOT_VISUAL), "collision": int(NOT_COLLIDER), "all": int(OTHER_LOD)}
 """What is seen -> flags of instances that are not."""
 _MOST_GROUPS = 31 - FIRST_GROUP
 
@@ -21,7 +21,8 @@ Pattern = str | re.Pattern
 
 
 class Exclusion:
-    """Flags of instances for one sensor: those of the tables, and a bit for each group of names that its views exclude."""
+    """Flags of instances for one sensor: those of the tables, a bit for each group of names that its views exclude, and one for each camera
+    that chooses items of UsdLod roots; more cameras than there are bits see the default items."""
 
     def __init__(self, scene: Scene, exclude: object, geometry: str) -> None:
         """``exclude``: patterns over paths of bodies and prims (fnmatch over the whole path, or compiled expressions), or camera pattern ->
@@ -34,32 +35,46 @@ class Exclusion:
         if len(self._groups) > _MOST_GROUPS:
             raise ArgumentError(f"exclude has {len(self._groups)} groups of cameras; the most is {_MOST_GROUPS}")
         self.flags: wp.array | None = None  # (rows of the index,) int32; None: the table's own do
-        self._version = -1
+        self._lod_bits: dict[str, int] = {}  # by the path of a camera on the stage
+        self._version: tuple[int, int] | None = None
 
-    def hides(self, cameras: Iterable[str]) -> list[int]:
-        """Flags of instances that each view does not see, by the label of its camera. Raises ArgumentError for camera patterns that match
-        none of them."""
-        hides, cameras = [], list(cameras)
+    def hides(self, cameras: Iterable[str], sources: Iterable[str]) -> list[int]:
+        """Flags of instances that each view does not see, by the label of its camera; ``sources``: its path on the stage, be it a copy's.
+        Raises ArgumentError for camera patterns that match none of them."""
+        hides, cameras, sources = [], list(cameras), list(sources)
+        known, first = list(dict.fromkeys(sources)), FIRST_GROUP + len(self._groups)
+        bits = {source: 1 << (first + i) for i, source in enumerate(known)} if len(known) <= 31 - first else {}
+        if self._hides == GEOMETRY["collision"]:
+            bits = {}  # colliders are there whatever is drawn
+        if bits != self._lod_bits:
+            self._lod_bits, self._version = bits, None
         for patterns, _ in self._groups:
             if not any(_matches(patterns, camera) for camera in cameras):
                 known = ", ".join(cameras[:10])
                 raise ArgumentError(f"exclude: {_text(patterns)} matches none of the sensor's cameras: {known}")
-        for camera in cameras:
+        for camera, source in zip(cameras, sources, strict=True):
             groups = [1 << (FIRST_GROUP + i) for i, (patterns, _) in enumerate(self._groups) if _matches(patterns, camera)]
-            hides.append(self._hides | sum(groups))
+            hides.append(self._hides | sum(groups) | bits.get(source, 0))
         return hides
 
     def follow(self, *, strict: bool = False) -> bool:
         """Find the names anew if the scene has changed; whether `flags` are another array now. ``strict``: raise ArgumentError for
         patterns that match nothing."""
-        tables = self._scene.tables
-        if not self._groups or tables.version == self._version:
+        tables, lods = self._scene.tables, self._scene.lods
+        choosing = any(lods.differ_for(source) for source in self._lod_bits)
+        if not self._groups and not choosing:
+            had, self.flags, self._version = self.flags is not None, None, None
+            return had
+        if (tables.version, lods.version) == self._version:
             return False
         flags = tables.instances.flags_of(self._scene.index)
         for i, (_, names) in enumerate(self._groups):
             rows = _rows_of(self._scene, names, strict)
             flags[rows] |= 1 << (FIRST_GROUP + i)
-        self._version = tables.version
+        if choosing:
+            index, colliders = self._scene.index, self._hides == GEOMETRY["all"]
+            lods.mark(index, flags, list(self._lod_bits), list(self._lod_bits.values()), colliders=colliders)
+        self._version = tables.version, lods.version
         if self.flags is not None and len(self.flags) == len(flags):
             self.flags.assign(flags)
             return False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 
@@ -116,6 +116,8 @@ class Gprim:
     purpose: str = "default"
     collision: bool = False  # a collider: UsdPhysics.CollisionAPI, not disabled, on it or on the nearest prim above that has it
     visual: bool = True  # visible, and of a purpose that is drawn; False only where colliders are read as well
+    # (path of a UsdLod root whose item each camera chooses, number of the item it is in, number of the default item), outermost first
+    lods: tuple[tuple[str, int, int], ...] = ()
     constants: dict[str, np.ndarray] = field(default_factory=dict)  # name -> (k,) float32, k = 1..4, inherited ones included
     instance_primvars: dict[str, np.ndarray] = field(default_factory=dict)  # name -> (n, k) float32, authored on the instancer
 
@@ -266,6 +268,11 @@ class Light:
 
 # (path, paths of its point instancers from the outermost on, which one of several with both alike)
 GprimKey = tuple[str, tuple[str, ...], int]
+
+
+def is_seen_by(gprim: Gprim, chosen: Mapping[str, int]) -> bool:
+    """Whether the items that a gprim is in are those ``chosen`` (root -> item; the default where it says nothing)."""
+    return all(chosen.get(root, default) == item for root, item, default in gprim.lods)
 
 
 def gprim_keys(gprims: Iterable[Gprim]) -> dict[GprimKey, Gprim]:

@@ -135,6 +135,7 @@ def gather_gprims(
             purpose=state.purpose or "default",
             collision=bool(state.collision),
             visual=item.visual,
+            lods=state.lods,
             constants=state.constants,
             instance_primvars=rates,
         )

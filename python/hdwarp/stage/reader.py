@@ -25,6 +25,7 @@ from hdwarp.stage.expansion import FREE_PRIMS, MOST_PRIMS, Sizes
 from hdwarp.stage.facts import FactReader
 from hdwarp.stage.images import Images
 from hdwarp.stage.layer_files import LayerFiles
+from hdwarp.stage.lod import LodRoot
 from hdwarp.stage.materials import binding_targets, bound_materials, nodes_outside, read_material
 from hdwarp.stage.open import UNREADABLE, metres_per_unit, plain_text, population_mask, report_composition, report_messages
 from hdwarp.stage.path_map import PathMap
@@ -101,6 +102,7 @@ class StageReader:
         self.cameras: PathMap[Camera] = PathMap()
         self.sites: PathMap[Site] = PathMap()
         self.lights: PathMap[Light] = PathMap()
+        self.lods: PathMap[LodRoot] = PathMap()  # roots whose items cameras choose
         self._records: PathMap[PrimRecord] = PathMap()
         self._geometry: PathMap[MeshEntry | InstancerEntry] = PathMap()
         self._bindings: PathMap[tuple[str, tuple[Diagnostic, ...]]] = PathMap()  # asker -> path of its material
@@ -283,6 +285,8 @@ class StageReader:
             self._is_spent = walk.budget.is_spent
             found = self._gather(walk)
         self._put_records(walk, found)
+        for path, lod_root in walk.lods.items():
+            self.lods[path] = lod_root
         for name in (*_PLACED, "gprims"):
             table = getattr(self, name)
             _compare(getattr(changes, name), gone[name], found[name])
@@ -321,6 +325,7 @@ class StageReader:
                         links[target].discard(path)
                         if not links[target]:
                             links.pop(target)
+            self.lods.take(root)
             for name in _PLACED:
                 gone[name].update(getattr(self, name).take(root))
         return gone

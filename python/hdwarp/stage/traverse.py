@@ -57,6 +57,7 @@ class State:
     hidden: bool = False  # something else is drawn in its place: what stands in for its model, another LOD
     lod_override: lod.Override | None = None
     expansion: Expansion | None = None  # of the outermost point instancer
+    lods: tuple[lod.Place, ...] = ()  # items of roots whose cameras choose that it is in, outermost first
 
 
 def root_state() -> State:
@@ -113,6 +114,7 @@ class Walk:
     at: str = ""  # path of the prim that is looked at
     boxes: draw_modes.Boxes | None = None
     images: Images = field(default_factory=Images)
+    lods: dict[str, lod.LodRoot] = field(default_factory=dict)  # roots whose items cameras choose
     materials: dict[str, Material] = field(default_factory=dict)  # of what is no Material prim: pictures of cards
     budget: Budget = field(default_factory=Budget)
 
@@ -156,7 +158,8 @@ def walk_subtree(walk: Walk, path: str) -> None:
         if facts.lod_root and not state.hidden:
             names = facts.prim.GetFilteredChildrenNames(silent.predicate)
             chosen = lod.drawn_items(facts.prim, names, state.lod_override, silent.time, state.path, silent.diagnostics)
-            state.hidden = path[len(str(above)) + 1 :].partition("/")[0] not in chosen
+            name = path[len(str(above)) + 1 :].partition("/")[0]
+            state = _state_of_item(state, chosen, names.index(name) if name in names else -1, name)
     _walk(walk, [(prim, path, state)])
 
 
@@ -199,6 +202,7 @@ def _inherit(walk: Walk, facts: Facts, parent: State, path: str) -> State:
         parent.hidden,
         facts.lod_override or parent.lod_override,
         parent.expansion,
+        parent.lods,
     )
     if facts.prototype:
         state.entry, state.prototype = state, facts.prototype
@@ -262,12 +266,23 @@ def _walk_on(walk: Walk, stack: list[tuple[Usd.Prim, str, State]]) -> None:
             walk.diagnostics.note(path, "unknown-type", message)
         is_outermost = facts.prototype and parent.entry is None
         if facts.children and (not is_outermost or reader.sizes.can_show(facts.prim, path, owner, walk.budget, diagnostics)):
-            chosen = other = None
+            chosen = None
             if facts.lod_root and not state.hidden:
-                chosen = lod.drawn_items(facts.prim, facts.child_names, state.lod_override, reader.time, path, diagnostics)
-                other = replace(state, hidden=True)
-            for child, name in zip(facts.children[::-1], facts.child_names[::-1], strict=True):
-                stack.append((child, f"{path}/{name}", state if chosen is None or name in chosen else other))
+                arguments = facts.prim, facts.child_names, state.lod_override, reader.time, path, diagnostics
+                chosen = lod.drawn_items(*arguments, placed=state.instances is not None)
+                if isinstance(chosen, lod.LodRoot):
+                    walk.lods[path] = chosen
+            for number in range(len(facts.children) - 1, -1, -1):
+                name = facts.child_names[number]
+                own = state if chosen is None else _state_of_item(state, chosen, number, name)
+                stack.append((facts.children[number], f"{path}/{name}", own))
+
+
+def _state_of_item(state: State, chosen: frozenset[str] | lod.LodRoot, number: int, name: str) -> State:
+    """What a LOD root passes on to one of its items."""
+    if isinstance(chosen, lod.LodRoot):
+        return replace(state, lods=(*state.lods, (chosen.path, number, chosen.default)))
+    return state if name in chosen else replace(state, hidden=True)
 
 
 def _is_drawn(walk: Walk, state: State) -> bool:
@@ -535,4 +550,5 @@ def _prototype_state(walk: Walk, prim: Usd.Prim, instancer: Facts, state: State,
         parent.draw_mode,
         lod_override=parent.lod_override,
         expansion=state.expansion,
+        lods=state.lods,
     )

@@ -12,7 +12,18 @@ from hdwarp.tables.attributes import AttributeColumns, PrimRows
 from hdwarp.tables.bodies import BodyTable
 from hdwarp.tables.meshes import MeshTable
 from hdwarp.tables.storage import GrowingArray
-from hdwarp.tables.structs import CAPSULE, CONE, NOT_COLLIDER, NOT_VISUAL, ONE_SIDED, PLANE, SINGLE_SIDED, SPHERE, InstanceColumns
+from hdwarp.tables.structs import (
+    CAPSULE,
+    CONE,
+    NOT_COLLIDER,
+    NOT_VISUAL,
+    ONE_SIDED,
+    OTHER_LOD,
+    PLANE,
+    SINGLE_SIDED,
+    SPHERE,
+    InstanceColumns,
+)
 from hdwarp.tables.worlds import WorldRows, WorldTable
 
 _EMPTY = wp.constant(3.0e38)  # bounds of rows that draw nothing are inverted
@@ -422,7 +433,9 @@ class InstanceTable:
     def flags_of(index: RenderIndex, rows: np.ndarray | slice = _ALL) -> np.ndarray:
         """(n,) int32 flags of ``rows`` of the index: see `InstanceColumns`."""
         host = index.instances
-        flags = SINGLE_SIDED * (host["single_sided"][rows] != 0) + NOT_VISUAL * (host["visual"][rows] == 0)
+        other = host["other_lod"][rows] != 0
+        flags = SINGLE_SIDED * (host["single_sided"][rows] != 0) + NOT_VISUAL * ((host["visual"][rows] == 0) | other)
+        flags += OTHER_LOD * (other & (host["collision"][rows] == 0))
         flags += ONE_SIDED * (host["single_sided"][rows] == 2)
         return (flags + NOT_COLLIDER * (host["collision"][rows] == 0)).astype(np.int32)
 

@@ -95,7 +95,8 @@ SINGLE_SIDED = wp.constant(1)
 NOT_VISUAL = wp.constant(2)
 NOT_COLLIDER = wp.constant(4)
 ONE_SIDED = wp.constant(8)  # its back faces are looked through whatever the settings
-FIRST_GROUP = 4  # bits from here on are a sensor's own: what it excludes
+OTHER_LOD = wp.constant(16)  # in a UsdLod item that is not chosen, and no collider; NOT_VISUAL then says so too
+FIRST_GROUP = 5  # bits from here on are a sensor's own: what it excludes
 
 
 @wp.struct
