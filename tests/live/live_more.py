@@ -277,6 +277,46 @@ class RichStage(LiveStage):
         else:
             patch.CreateOrientationAttr(["leftHanded", "rightHanded"][self.rng.integers(2)])
 
+    def do_strands(self) -> None:
+        curves = UsdGeom.BasisCurves(self.pick(UsdGeom.BasisCurves))
+        choice = self.rng.integers(7)
+        if choice == 0:
+            self.maybe_timed(curves.GetPointsAttr(), [Gf.Vec3f(self.vector()) for _ in range(9)])
+        elif choice == 1:
+            curves.CreateTypeAttr(["cubic", "linear"][self.rng.integers(2)])
+            curves.CreateBasisAttr(["bezier", "bspline", "catmullRom"][self.rng.integers(3)])
+        elif choice == 2:
+            curves.CreateWrapAttr(["nonperiodic", "periodic", "pinned"][self.rng.integers(3)])
+        elif choice == 3:
+            self.maybe_timed(curves.GetCurveVertexCountsAttr(), [[4, 5], [9], [3, 6], [4, 4]][self.rng.integers(4)])
+        elif choice == 4:
+            count = (1, 2, 9)[self.rng.integers(3)]
+            self.maybe_timed(curves.GetWidthsAttr(), [float(x) for x in self.rng.uniform(0, 0.5, count)])
+            curves.SetWidthsInterpolation({1: "constant", 2: "uniform", 9: "vertex"}[count])
+        elif choice == 5:
+            self.maybe_timed(curves.CreateNormalsAttr(), [Gf.Vec3f(self.vector()) for _ in range(9)])
+            curves.SetNormalsInterpolation("vertex")
+            if self.chance(0.5):
+                curves.GetPrim().RemoveProperty("normals")
+        else:
+            kind = ["constant", "vertex", "varying", "uniform"][self.rng.integers(4)]
+            primvar = UsdGeom.PrimvarsAPI(curves).CreatePrimvar("heat", Sdf.ValueTypeNames.FloatArray, kind)
+            primvar.Set([float(x) for x in self.rng.uniform(0, 1, {"constant": 1, "vertex": 9, "varying": 4, "uniform": 2}[kind])])
+
+    def do_dots(self) -> None:
+        points = UsdGeom.Points(self.pick(UsdGeom.Points))
+        choice = self.rng.integers(4)
+        if choice == 0:
+            self.maybe_timed(points.GetPointsAttr(), [Gf.Vec3f(self.vector()) for _ in range(self.rng.integers(2, 5))])
+        elif choice == 1:
+            self.maybe_timed(points.GetWidthsAttr(), [float(x) for x in self.rng.uniform(-0.2, 1, 3)])
+        elif choice == 2:
+            self.maybe_timed(points.GetIdsAttr(), [int(x) for x in self.rng.integers(0, 99, 3)])
+        else:
+            UsdGeom.PrimvarsAPI(points).CreatePrimvar("heat", Sdf.ValueTypeNames.FloatArray, "varying").Set(
+                [1.0, 2.0, float(self.rng.uniform())]
+            )
+
     def do_draw_mode(self) -> None:
         models = [prim for prim in self.stage.Traverse() if prim.IsModel()]
         prim = models[self.rng.integers(len(models))] if self.chance(0.8) else self.pick(UsdGeom.Xformable)

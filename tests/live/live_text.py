@@ -311,6 +311,27 @@ def NurbsPatch "patch" {
     }
     float[] primvars:heat = [0, 1, 2, 3, 4, 5] (interpolation = "vertex")
 }
+def BasisCurves "strands" (prepend apiSchemas = ["MaterialBindingAPI"]) {
+    uniform token type = "cubic"
+    uniform token basis = "bspline"
+    uniform token wrap = "pinned"
+    int[] curveVertexCounts = [4, 5]
+    point3f[] points = [(-3, 2, 1), (-2, 3, 2), (-1, 2, 1), (0, 3, 0), (-3, 3, 1), (-2, 4, 1), (-1, 3, 2), (0, 4, 0), (1, 4, 1)]
+    point3f[] points.timeSamples = {
+        1: [(-3, 2, 1), (-2, 3, 2), (-1, 2, 1), (0, 3, 0), (-3, 3, 1), (-2, 4, 1), (-1, 3, 2), (0, 4, 0), (1, 4, 1)],
+        6: [(-3, 2, 0), (-2, 3, 2), (-1, 2, 2), (0, 3, 1), (-3, 3, 1), (-2, 4, 0), (-1, 3, 2), (0, 4, 0), (1, 4, 2)],
+    }
+    float[] widths = [0.3] (interpolation = "constant")
+    float[] primvars:heat = [0, 1, 2, 3, 4, 5, 6, 7, 8] (interpolation = "vertex")
+    rel material:binding = </Looks/cut>
+}
+def Points "dots" {
+    point3f[] points = [(3, 3, 1), (3, 4, 1), (4, 3, 1)]
+    float[] widths = [0.5, 0.8, 0.4] (interpolation = "vertex")
+    float[] widths.timeSamples = {1: [0.5, 0.8, 0.4], 6: [0.9, 0.2, 0.4]}
+    int64[] ids = [5, 7, 9]
+    float[] primvars:heat = [0, 1, 2] (interpolation = "vertex")
+}
 def Xform "Models" (
     kind = "assembly"
     prepend apiSchemas = ["GeomModelAPI"]
