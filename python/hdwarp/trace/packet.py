@@ -39,7 +39,8 @@ from hdwarp.trace.rays import (
     world_rays,
 )
 from hdwarp.trace.shapes import MISS
-from hdwarp.trace.swept_packet import tile_places, trace_swept
+from hdwarp.trace.swept_packet import trace_swept
+from hdwarp.trace.swept_reach import tile_places
 
 
 @functools.cache

@@ -23,11 +23,12 @@ from hdwarp.tables.structs import (
     ViewRow,
     Visibility,
 )
+from hdwarp.trace.found import Found, Variant, WorldRay, nothing_found
 from hdwarp.trace.jobs import SceneKinds, find_view
 from hdwarp.trace.nodes import STACK
 from hdwarp.trace.pixels import CLIP_SLACK, DEPTH_SLACK, clip_keys
 from hdwarp.trace.rays import narrow, tile_origin
-from hdwarp.trace.traversal import Found, Variant, WorldRay, nothing_found, trace_world_ray
+from hdwarp.trace.traversal import trace_world_ray
 
 SCALAR_OPTIONS: dict[str, object] = {}
 """``module_options`` of kernels for CUDA: Warp unrolls its loops over the eight boxes of a node, so that they live in registers."""

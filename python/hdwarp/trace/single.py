@@ -9,12 +9,13 @@ import warp as wp
 from hdwarp.launch import LANE_OPTIONS, launch
 from hdwarp.tables.structs import InstanceColumns, MeshColumns, TopLevel
 from hdwarp.trace.bundles import RayBundle, RayBundles, RayHits, bundle_of_ray, is_ray, limit_keys, near_unit, turn_direction
+from hdwarp.trace.found import Variant, WorldRay, nothing_found
 from hdwarp.trace.jobs import SceneKinds
 from hdwarp.trace.nodes import STACK
 from hdwarp.trace.pixel_rays import SCALAR_OPTIONS
 from hdwarp.trace.pixels import DEPTH_SLACK
 from hdwarp.trace.rays import widen
-from hdwarp.trace.traversal import Variant, WorldRay, nothing_found, trace_world_ray
+from hdwarp.trace.traversal import trace_world_ray
 
 RUN_LENGTH = 16  # rays that a CPU job takes: setting up the stack once for each of them would cost as much as a short ray
 

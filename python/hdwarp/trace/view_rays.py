@@ -23,13 +23,14 @@ from hdwarp.tables.structs import (
     Visibility,
 )
 from hdwarp.trace.bundles import RayBundle, RayBundles, RayHits, limit_keys, packets_of
+from hdwarp.trace.found import Found, Variant, WorldRay, nothing_found
 from hdwarp.trace.free import trace_free
 from hdwarp.trace.jobs import SceneKinds, find_view
 from hdwarp.trace.nodes import STACK
 from hdwarp.trace.pixel_rays import PIXELS, SCALAR_OPTIONS, start_depth
 from hdwarp.trace.pixels import CLIP_SLACK
 from hdwarp.trace.rays import narrow, widen
-from hdwarp.trace.traversal import Found, Variant, WorldRay, nothing_found, trace_world_ray
+from hdwarp.trace.traversal import trace_world_ray
 
 
 @wp.func
