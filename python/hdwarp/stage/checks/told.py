@@ -26,6 +26,7 @@ MEANINGS = {
     "curve-counts": "curveVertexCounts that do not fit the points, the basis or the wrap",
     "curve-tangents": "tangents of HermiteCurves that do not fit the points",
     "curve-type": "a type, basis or wrap that the schema does not have",
+    "damaged-file": "values of a damaged file that usd-core cannot read",
     "default-camera": "a stage without cameras",
     "default-resolution": "a camera that no product targets",
     "degenerate-faces": "faces that have no area or fewer than three corners",
