@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
-from hdwarp.errors import ArgumentError, Diagnostic, Diagnostics, Error, NotSupported, OutputError, Severity, StageError
+from hdwarp.errors import ArgumentError, Diagnostic, Diagnostics, Error, NotSupported, OutOfMemory, OutputError, Severity, StageError
 from hdwarp.schema_registration import plugin_path, register
 
 if TYPE_CHECKING:
@@ -63,6 +63,7 @@ __all__ = [
     "Error",
     "Frame",
     "NotSupported",
+    "OutOfMemory",
     "OutputError",
     "RayMode",
     "RenderBuffer",
