@@ -21,6 +21,9 @@ class Failure(AssertionError):
 
     def __init__(self, kind: str, text: str) -> None:
         self.kind = kind
+        frames = [line for line in text.partition("Current thread")[2].splitlines() if "File" in line]
+        # USD parses and composes below these two, and a dying process says where it was.
+        self.is_of_usd = kind == "crash" and bool(frames) and frames[0].endswith((" in _opened", " in _open_layer"))
         super().__init__(f"{kind}: {text}")
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 from pxr import Sdf, Tf, Usd, UsdShade
 
 from hdwarp.errors import Diagnostics
 from hdwarp.stage.columns import Material
-from hdwarp.stage.open import plain_text
+from hdwarp.stage.open import UNREADABLE, plain_text
 
 _PREVIEW = ("UsdPreviewSurface", "ND_UsdPreviewSurface_surfaceshader")
 # USD input: column, components
@@ -117,7 +117,7 @@ def read_material(material: UsdShade.Material, path: str, time: Usd.TimeCode, di
     """The constants of the material's surface; the default grey, with a note, where it is no UsdPreviewSurface."""
     try:
         return _read(material, path, time, diagnostics)
-    except Tf.ErrorException as error:
+    except UNREADABLE as error:
         diagnostics.error(path, "unreadable", f"{plain_text(error)}; drawn with the default grey")
         return Material(path)
 
@@ -179,16 +179,18 @@ def nodes_outside(material: UsdShade.Material, path: str) -> frozenset[str]:
     stage, found, todo = material.GetPrim().GetStage(), set(), [material.GetPrim()]
     while todo:
         try:
-            attributes = todo.pop().GetAuthoredAttributes()
-        except Tf.ErrorException:  # of a damaged file; told by `read_material`
+            nodes = {str(source.GetPrimPath()) for source in _sources(todo.pop())}
+        except UNREADABLE:  # of a damaged file; told by `read_material`
             continue
-        for attribute in attributes:
-            for source in attribute.GetConnections() if attribute.HasAuthoredConnections() else ():
-                node = str(source.GetPrimPath())
-                if node not in found:
-                    found.add(node)
-                    todo += [prim for prim in [stage.GetPrimAtPath(node)] if prim]
+        todo += [prim for prim in (stage.GetPrimAtPath(node) for node in nodes - found) if prim]
+        found |= nodes
     return frozenset(node for node in found if node != path and not node.startswith(f"{path}/"))
+
+
+def _sources(prim: Usd.Prim) -> Iterator[Sdf.Path]:
+    for attribute in prim.GetAuthoredAttributes():
+        if attribute.HasAuthoredConnections():
+            yield from attribute.GetConnections()
 
 
 def surface_shader(material: UsdShade.Material) -> UsdShade.Shader | None:
