@@ -46,7 +46,7 @@ def test_many_random_parts(pool, start):
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in structures.PARTS])
 def test_built_parts(pool, name):
-    pool.part(place(structures.PARTS[name]()), limit=150.0)
+    pool.part(place(structures.PARTS[name]()), limit=250.0)
 
 
 @pytest.mark.slow
