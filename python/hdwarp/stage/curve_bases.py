@@ -29,7 +29,7 @@ class Pieces:
     def __len__(self) -> int:
         return len(self.segment)
 
-    def take(self, which: np.ndarray) -> Pieces:
+    def take(self, which: np.ndarray | slice) -> Pieces:
         return Pieces(self.control[which], self.segment[which], self.level[which], self.number[which])
 
     @property

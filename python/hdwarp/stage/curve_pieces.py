@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +17,7 @@ _UNEVEN = 2.0  # largest ratio of the lengths of the parts of a piece's control 
 _BEND = 0.1  # largest second difference of the radii, of the mean part of the control polygon
 _JOINT = math.radians(0.5)  # a smaller angle between pieces shows no gap
 _STRAIGHT = 1e-6  # of the chord
+_CHUNK = 1 << 13  # pieces looked at together, or as many as one run has
 
 
 @dataclass(slots=True, eq=False)
@@ -49,19 +51,8 @@ def cut(pieces: Pieces, run: np.ndarray, closed: np.ndarray, *, turn: float, rad
     small; ``across``: three components that are a vector which may turn no more than the piece. What is uneven even at the last level, as
     cusps are, becomes straight; what has no length is dropped.
     """
-    done: list[Pieces] = []
-    hopeless = np.zeros(0, np.int64)
-    todo = pieces
-    while len(todo):
-        fits = _fits(todo.control, turn, radius, across)
-        deepest = todo.level >= DEEPEST
-        stop = fits | deepest
-        done.append(todo.take(stop))
-        hopeless = np.concatenate((hopeless, ~fits[stop]))
-        todo = halved(todo.take(~stop))
-    found = joined(done) if done else pieces
-    order = np.lexsort((found.start, found.segment))
-    found, hopeless = found.take(order), hopeless[order].astype(bool)
+    found, fits = refined(pieces, lambda control: _fits(control, turn, radius, across))
+    hopeless = ~fits
     # A piece whose ends meet at the last level is a point or a loop of no size.
     long = _longest(found.control[:, :, :3] - found.control[:, :1, :3]) > 0.0
     long &= ~hopeless | (np.abs(found.control[:, 3, :3] - found.control[:, 0, :3]) > 0.0).any(axis=1)
@@ -74,6 +65,30 @@ def cut(pieces: Pieces, run: np.ndarray, closed: np.ndarray, *, turn: float, rad
     if radius is not None:
         found.control[straight, :, radius] = even[:, :, radius]
     return Cut(found, straight, run[found.segment], closed[found.segment])
+
+
+def refined(pieces: Pieces, fits: Callable[[np.ndarray], np.ndarray]) -> tuple[Pieces, np.ndarray]:
+    """``pieces`` halved, level by level, until they fit or are at the last level, in the order of their segments; (n,) bool whether they
+    fit. ``fits``: (n,) bool of (n, 4, k)."""
+    done, good = [pieces.take(slice(0, 0))], [np.zeros(0, bool)]
+    while len(pieces):
+        found = fits(pieces.control)
+        stop = found | (pieces.level >= DEEPEST)
+        done.append(pieces.take(stop))
+        good.append(found[stop])
+        pieces = halved(pieces.take(~stop))
+    both = joined(done)
+    order = np.lexsort((both.start, both.segment))
+    return both.take(order), np.concatenate(good)[order]
+
+
+def chunks(pieces: Pieces, run: np.ndarray) -> list[Pieces]:
+    """``pieces`` in parts that can be looked at one by one, as no run is in two: what is made of them stays in the processor's caches."""
+    if not len(pieces):
+        return []
+    starts = np.flatnonzero(np.diff(run[pieces.segment], prepend=-1))
+    at = np.unique(starts[np.searchsorted(starts, np.arange(0, len(pieces), _CHUNK), side="right") - 1])
+    return [pieces.take(slice(first, last)) for first, last in zip(at.tolist(), [*at[1:].tolist(), len(pieces)], strict=True)]
 
 
 def halved(pieces: Pieces) -> Pieces:

@@ -20,14 +20,24 @@ def tubes(segments: Segments, points: np.ndarray, widths: Widths, path: str, dia
     pieces = with_radii(segments, points, widths, which)
     pieces = pieces.take((pieces.control[:, :, 3] > 0.0).any(axis=1))
     run, closed = runs(segments, which)
-    cut = curve_pieces.cut(pieces, run, closed, turn=curve_pieces.TUBE_TURN, radius=3)
-    if not len(cut.pieces):
-        diagnostics.note(path, "no-length", "no segment of the curves has both a length and a width; nothing is drawn for them")
+    parts = [_part(chunk, run, closed) for chunk in curve_pieces.chunks(pieces, run)]
+    if not any(len(segment) for segment, _, _ in parts):
+        report_nothing(path, diagnostics)
         return None
-    pieces, codes = curve_pieces.with_balls(cut, curve_pieces.joints(cut))
-    control = pieces.control.astype(np.float32).reshape(-1, 4)
+    segment, control, codes = (np.concatenate([part[k] for part in parts]) for k in range(3))
     radii = np.maximum(control[:, 3], 0.0)  # a cubic may swing below
-    return geometry_of(segments, pieces.segment, control[:, :3], radii, codes, GeometryKind.TUBES)
+    return geometry_of(segments, segment, control[:, :3], radii, codes, GeometryKind.TUBES)
+
+
+def _part(pieces: Pieces, run: np.ndarray, closed: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(segment (n,), control points and radii (4 n, 4) float32, code (n,)) of whole runs of ``pieces``."""
+    cut = curve_pieces.cut(pieces, run, closed, turn=curve_pieces.TUBE_TURN, radius=3)
+    pieces, codes = curve_pieces.with_balls(cut, curve_pieces.joints(cut))
+    return pieces.segment, pieces.control.astype(np.float32).reshape(-1, 4), codes
+
+
+def report_nothing(path: str, diagnostics: Diagnostics) -> None:
+    diagnostics.note(path, "no-length", "no segment of the curves has both a length and a width; nothing is drawn for them")
 
 
 def geometry_of(
