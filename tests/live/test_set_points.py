@@ -13,6 +13,7 @@ from tests.live.test_live_stage import assert_same as assert_equal_scenes
 
 import hdwarp
 from hdwarp.errors import ArgumentError, Error
+from hdwarp.stage.columns import GeometryKind
 from hdwarp.tables import bvh, refit_kernels
 from hdwarp.tables import written as written_tables
 from hdwarp.views.conform import image_spec
@@ -573,10 +574,14 @@ def test_edits_between_calls(seed, kind, device):
 
     with hdwarp.Scene(live.stage, device=device, time=live.time) as scene:
         for _ in range(5):
-            meshes = [path for path in scene.index.prim_paths if scene.index.mesh_row(path) >= 0]
+            rows = {path: scene.index.mesh_row(path) for path in scene.index.prim_paths}
+            found = {path: scene.index.meshes[row] for path, row in rows.items() if row >= 0}
+            meshes = [
+                path for path, mesh in found.items() if mesh.form in (GeometryKind.MESH, GeometryKind.POINTS)
+            ]  # none of curves can be
             for path in live.rng.choice(meshes, min(3, len(meshes)), replace=False).tolist() if meshes else ():
-                count = len(scene.index.meshes[scene.index.mesh_row(path)].points)
-                name = [None, "heat", "displayColor"][live.rng.integers(3)]
+                name, mesh = [None, "heat", "displayColor"][live.rng.integers(3)], found[path]
+                count = mesh.face_count if name and mesh.form is GeometryKind.POINTS else len(mesh.points)
                 width = 1 if name == "heat" else 3
                 given[path, name] = live.rng.normal(size=(1 if live.chance(0.3) and name else count, width)).astype(np.float32)
                 give(scene, path, name)
