@@ -218,6 +218,8 @@ def test_one_pixel_a_thread_gives_the_same_bits(tools, monkeypatch):
         headlight.samples_kernel,
         functools.partial(resolve_kernels.geometry_kernel, given=True),
         functools.partial(headlight.colour_kernel, given=True),
+        functools.partial(resolve_kernels.geometry_kernel, swept=True),
+        functools.partial(motion.motion_kernel, swept=True),
     ],
 )
 def test_kernels_compile_for_cuda(make_kernel, tmp_path):
