@@ -181,6 +181,25 @@ def test_a_ring_of_pieces_is_a_torus(kind, device):
     assert (inside & ~image.hit).sum() == 0
 
 
+@pytest.mark.parametrize("kind", CAMERAS)
+@pytest.mark.parametrize("small", [0.77, 0.9, 0.99, 1.2])
+def test_a_tube_as_thick_as_it_is_bent_has_no_holes(kind, small, device):
+    """Tori that nearly close, or pass through themselves: by the sign of the distance to their circle along each ray."""
+    scene = SweptScene(ring(parts=36, small=small), device=device)
+    for axis in ((1, 2, 3), (1, 0, 0), (0, 0, 1)):
+        camera = camera_at(kind, 64, 48, eye=5.0, turn=tools.rotation(axis, 1.3))
+        image = scene.trace(camera)[0]
+        o, d = np.broadcast_arrays(*camera.rays())
+        s = np.linspace(1, 9, 4000)[:, None, None, None]
+        q = o + d * s
+        outside = np.hypot(np.hypot(q[..., 0], q[..., 1]) - 1.0, q[..., 2]) - small
+        expected = np.where((outside < 0).any(0), s[(outside < 0).argmax(0), 0, 0, 0], np.inf)
+        sure = (outside < -2e-3).any(0)
+        assert sure.sum() > 300
+        assert (sure & ~image.hit).sum() == 0
+        assert (np.abs(image.t - expected)[sure] > 0.02).sum() <= 2
+
+
 def test_from_within_every_ray_sees_the_tube(device):
     """No ray finds a way out between two pieces."""
     scene = SweptScene(ring(), device=device)

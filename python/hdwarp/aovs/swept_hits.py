@@ -5,7 +5,7 @@ from __future__ import annotations
 import warp as wp
 
 from hdwarp.tables.structs import POINTS, TUBES
-from hdwarp.trace.swept import BALL, CAPPED_END, CAPPED_START, POINT_LANES, RIBBON_LANES, RIBBON_PARTS, TUBE_LANES
+from hdwarp.trace.swept import BALL, CAPPED_END, CAPPED_START, POINT_LANES, RIBBON_LANES, RIBBON_PARTS, TIGHTEST, TUBE_LANES
 
 _ZERO = wp.constant(wp.float64(0.0))
 _ONE = wp.constant(wp.float64(1.0))
@@ -72,6 +72,15 @@ def unit_of(v: wp.vec3d) -> wp.vec3f:
 
 
 @wp.func
+def step_to(curve: Cubic, u: wp.float64, p: wp.vec3d) -> wp.float64:
+    """Newton's step from ``u`` to where the plane square to the curve holds ``p``."""
+    rate, beside = rate_at(curve, u), p - at(curve, u)
+    ll = wp.max(wp.dot(rate, rate), _TINY)
+    bent = ll - wp.dot(beside, curve.c * _TWO + curve.d * (wp.float64(6.0) * u))
+    return wp.dot(beside, rate) / wp.max(bent, wp.float64(TIGHTEST) * ll)
+
+
+@wp.func
 def along_segment(vertices: wp.array[wp.float32], slot: wp.int32, kind: wp.int32, u: wp.float64) -> wp.float64:
     """From ``u`` along a piece to how far along its segment: see `MeshGeometry.pieces`."""
     piece = wp.int32(0)
@@ -121,9 +130,8 @@ def tube_hit(vertices: wp.array[wp.float32], slot: wp.int32, origin: wp.vec3d, d
     low, high = -wp.float64(0.01), wp.float64(1.01)
     point = direction * seen
     u = wp.float64(0.5)
-    for _step in range(4):
-        rate = rate_at(curve, u)
-        u = wp.clamp(u + wp.dot(point - at(curve, u), rate) / wp.max(wp.dot(rate, rate), _TINY), low, high)
+    for _step in range(5):
+        u = wp.clamp(u + step_to(curve, u, point), low, high)
     t = wp.float64(seen)
     inside = wp.float64(0.0)
     for _step in range(5):
@@ -145,7 +153,9 @@ def tube_hit(vertices: wp.array[wp.float32], slot: wp.int32, origin: wp.vec3d, d
         root = wp.sqrt(wp.where(inside > _ZERO, inside, _ZERO))
         one, other = start + (radius * growth - root) / a, start + (radius * growth + root) / a
         t = wp.where(wp.abs(one - seen) < wp.abs(other - seen), one, other)
-        u = wp.clamp(u + s + (t - start) * pace, low, high)
+        beside = direction * t - p
+        bent = ll - wp.dot(beside, curve.c * _TWO + curve.d * (wp.float64(6.0) * u))
+        u = wp.clamp(u + (s + (t - start) * pace) * (ll / wp.max(bent, wp.float64(TIGHTEST) * ll)), low, high)
     rate = rate_at(curve, u)
     radius = r0 + (rb + (rc + rd * u) * u) * u
     width = radius / wp.sqrt(wp.dot(direction, direction))  # how much t may change within the tube
@@ -226,8 +236,7 @@ def parameter_of(curve: Cubic, p: wp.vec3d) -> wp.float64:
     """How far along a piece a point is."""
     u = wp.float64(0.5)
     for _step in range(6):
-        rate = rate_at(curve, u)
-        u = wp.clamp(u + wp.dot(p - at(curve, u), rate) / wp.max(wp.dot(rate, rate), _TINY), _ZERO, _ONE)
+        u = wp.clamp(u + step_to(curve, u, p), _ZERO, _ONE)
     return u
 
 

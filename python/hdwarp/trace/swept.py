@@ -1,8 +1,9 @@
 """trace.swept: points and curves against one ray: a ball, a piece of a tube, a piece of a ribbon. Object space. Warp functions only.
 
 A tube is a disc swept along a cubic, square to it. No formula says where a ray meets it, but a cone does so for its first approximation
-about a place on the curve; where the ray meets that cone is a better place. That is Newton's method with a quadratic equation in it, which
-does not mind silhouettes: pieces are short (see `MeshGeometry.pieces`), and from the middle of one it takes about three steps.
+about a place on the curve; where the ray meets that cone is a better place, once the bend of the curve is reckoned with. That is Newton's
+method with a quadratic equation in it, which does not mind silhouettes: pieces are short (see `MeshGeometry.pieces`), and from the middle
+of one it takes about three steps, also where a tube is as thick as it is bent.
 (The idea: A. Reshetov and D. Luebke, "Phantom Ray-Hair Intersector", HPG 2018; the equations are our own.)
 """
 
@@ -24,6 +25,7 @@ STEPS = wp.constant(14)  # the most that is tried
 SETTLED = wp.constant(1.0e-3)  # a step along the piece that is the last
 STRAY = wp.constant(2.0e-2)  # a last step beyond which the ray does not meet the piece
 RIM = wp.constant(1.0e-5)  # by how much pieces overlap, so that nothing passes between two
+TIGHTEST = wp.constant(0.1)  # of a step, by which it may be lengthened where a tube is bent about where the ray meets it
 RIBBON_PARTS = wp.constant(4)  # of a piece of a ribbon: a ray may meet each of them once
 
 
@@ -162,7 +164,11 @@ def tube_step(tube: Tube, origin: wp.vec3f, direction: wp.vec3f, u: wp.float32, 
     a = wp.where(wp.abs(a) > least, a, least)
     inside = radius * radius * (growth * growth) + a * (radius * radius - miss)
     t = (radius * growth + side * wp.sqrt(positive(inside))) / a
-    reached = u + s + t * rate
+    # The cone is straight, the tube is bent: a place beside it is passed faster within the bend, slower without (Newton's step).
+    beside = direction * (start + t) - p
+    bent = ll - wp.dot(beside, tube.c * 2.0 + tube.d * (6.0 * u))
+    least = TIGHTEST * ll
+    reached = u + (s + t * rate) * (ll / wp.where(bent > least, bent, least))
     reached = wp.where(reached > -0.05, reached, -0.05)
     reached = wp.where(reached < 1.05, reached, 1.05)
     crossing = Crossing()
