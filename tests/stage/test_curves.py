@@ -6,11 +6,12 @@ import math
 
 import numpy as np
 import pytest
-from pxr import Sdf, Vt
+from pxr import Sdf, Usd, UsdGeom, Vt
 
 from hdwarp.delegate.checks import check_record
 from hdwarp.errors import Severity
 from hdwarp.stage.columns import BALL, CAPPED_END, CAPPED_START, STRAIGHT, GeometryKind
+from hdwarp.stage.reader import read_stage
 
 LINE = "point3f[] points = [(0, 0, 0), (1, 0, 0), (1, 1, 0)]\nint[] curveVertexCounts = [3]"
 LINEAR = 'uniform token type = "linear"'
@@ -43,6 +44,19 @@ def at(cubic: np.ndarray, u: np.ndarray | float) -> np.ndarray:
 
 
 # -- pieces ------------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("width", [1e19, 1e38, float("inf")])
+def test_widths_beyond_all_bounds_are_told(width):
+    stage = Usd.Stage.CreateInMemory()
+    prim = UsdGeom.BasisCurves.Define(stage, "/C")
+    prim.CreateTypeAttr("linear")
+    prim.CreateCurveVertexCountsAttr([2])
+    prim.CreatePointsAttr([(0, 0, 0), (1, 0, 0)])
+    prim.CreateWidthsAttr([width])
+    prim.SetWidthsInterpolation("constant")
+    told = read_stage(stage, Usd.TimeCode.Default()).diagnostics
+    assert ["widths"] == [item.code for item in told if item.path == "/C" and item.severity is Severity.ERROR]
 
 
 def test_a_bent_line_is_two_tubes_and_a_ball(read):

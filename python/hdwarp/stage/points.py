@@ -54,7 +54,7 @@ def read_balls(
     drawn = int(good.sum())
     if drawn < count:
         message = f"{count - drawn} of {count} points are not drawn: {bad_points} are NaN, infinite or beyond {LARGEST:g}"
-        message = f"{message}, the others have no width above 0. Mend points and widths"
+        message = f"{message}, the others have no width above 0 that can be drawn. Mend points and widths"
         diagnostics.warning(path, "points-not-drawn", message)
     if not drawn:
         return None

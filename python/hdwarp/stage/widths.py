@@ -9,9 +9,11 @@ import numpy as np
 from pxr import Usd
 
 from hdwarp.errors import Diagnostics
+from hdwarp.stage.transforms import LARGEST
 
 _AS_PRIMVAR = "primvars:widths"
 _FALLBACK = 1.0  # USD names none
+WIDEST = 2.0 * LARGEST
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,9 +87,9 @@ def _values(prim: Usd.Prim, name: str, time: Usd.TimeCode) -> np.ndarray | str:
 
 
 def _checked(values: np.ndarray, name: str, path: str, diagnostics: Diagnostics) -> np.ndarray:
-    bad = ~(np.isfinite(values) & (values >= 0.0))
+    bad = ~((values >= 0.0) & (values <= WIDEST))
     if not bad.any():
         return values
-    message = f"{int(bad.sum())} of {len(values)} values of {name} are negative, NaN or infinite (first: {values[bad][0]:g})"
+    message = f"{int(bad.sum())} of {len(values)} values of {name} are negative, NaN or beyond {WIDEST:g} (first: {values[bad][0]:g})"
     diagnostics.error(path, "widths", f"{message}; what uses them is not drawn, the rest is. Author 0 or more")
     return np.where(bad, np.nan, values)
