@@ -34,6 +34,7 @@ def inspect_stage(path: str, *, purposes: str | None = None, time: float | None 
     """(summary as plain data, diagnostics). No device is touched."""
     from hdwarp.batch.shots import plan_shots
     from hdwarp.scene import check_purposes
+    from hdwarp.stage.columns import GeometryKind
     from hdwarp.stage.open import open_stage
     from hdwarp.stage.render_spec import find_render_prims
 
@@ -42,8 +43,10 @@ def inspect_stage(path: str, *, purposes: str | None = None, time: float | None 
     found = find_render_prims(stage)
     shots = plan_shots(stage, diagnostics=diagnostics, found=found, purposes=check_purposes(purposes) if purposes is not None else None)
     columns = read_as_rendered(stage, shots, diagnostics, time=time)
-    triangles = [len(mesh.triangle_face) for mesh in columns.meshes]
-    instanced = sum(len(gprim.transforms) * len(gprim.mesh.triangle_face) for gprim in columns.gprims if gprim.mesh is not None)
+    meshes = [mesh for mesh in columns.meshes if mesh.form == GeometryKind.MESH]
+    instanced = sum(len(gprim.transforms) * len(gprim.mesh.triangle_face) for gprim in columns.gprims if gprim.kind == GeometryKind.MESH)
+    points = sum(len(mesh.triangle_face) for mesh in columns.meshes if mesh.form == GeometryKind.POINTS)
+    segments = sum(mesh.face_count for mesh in columns.meshes if mesh.pieces is not None)
     summary = {
         "stage": stage.GetRootLayer().identifier,
         "metersPerUnit": columns.metres_per_unit,
@@ -57,9 +60,11 @@ def inspect_stage(path: str, *, purposes: str | None = None, time: float | None 
         "drawn": {
             "prims": len(columns.gprims),
             "instances": sum(len(gprim.transforms) for gprim in columns.gprims),
-            "uniqueMeshes": len(columns.meshes),
-            "triangles": sum(triangles),
+            "uniqueMeshes": len(meshes),
+            "triangles": sum(len(mesh.triangle_face) for mesh in meshes),
             "trianglesWithInstances": instanced,
+            "points": points,
+            "curveSegments": segments,
             "materials": len(columns.materials),
             "bodies": len(columns.bodies),
         },
@@ -156,6 +161,7 @@ def show(summary: dict) -> None:
     print(
         f"draws {drawn['prims']} prims: {drawn['instances']} instances, {drawn['uniqueMeshes']} unique meshes,"
         f" {drawn['triangles']:,} triangles ({drawn['trianglesWithInstances']:,} with instances),"
+        f" {drawn['points']:,} points, {drawn['curveSegments']:,} curve segments,"
         f" {drawn['materials']} materials, {drawn['bodies']} bodies"
     )
     print("prims: " + (", ".join(f"{name} {count}" for name, count in summary["prims"].items()) or "none"))
