@@ -469,7 +469,7 @@ def test_a_material_that_nothing_names_is_not_worth_a_look_at_the_stage(device):
 
 
 def test_constant_primvars_and_custom_data_leave_arrays_alone(device, monkeypatch):
-    from hdwarp.stage import traverse
+    from hdwarp.stage import take
 
     stage = Usd.Stage.CreateInMemory()
     mesh = UsdGeom.Mesh.Define(stage, "/m")
@@ -480,8 +480,8 @@ def test_constant_primvars_and_custom_data_leave_arrays_alone(device, monkeypatc
     color.Set([(1, 0, 0)])
     with Scene(stage, device=device) as scene:
         reads = []
-        real = traverse.read_mesh
-        monkeypatch.setattr(traverse, "read_mesh", lambda *args: reads.append(args) or real(*args))
+        real = take.read_mesh
+        monkeypatch.setattr(take, "read_mesh", lambda *args: reads.append(args) or real(*args))
 
         def constants() -> dict:
             scene.sync()

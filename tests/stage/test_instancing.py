@@ -463,10 +463,10 @@ def test_a_broken_mesh_in_a_prototype_is_told_once_and_the_rest_is_drawn(read):
 
 
 def test_geometry_of_many_instances_is_read_once(read, monkeypatch):
-    from hdwarp.stage import traverse
+    from hdwarp.stage import take
 
     calls = []
-    monkeypatch.setattr(traverse, "read_mesh", lambda *args: calls.append(args) or real(*args))
+    monkeypatch.setattr(take, "read_mesh", lambda *args: calls.append(args) or real(*args))
     real = __import__("hdwarp.stage.meshes", fromlist=["read_mesh"]).read_mesh
     found = read(LIBRARY + "".join(native(f"n{k}", k) for k in range(20)))
     assert len(calls) == 1

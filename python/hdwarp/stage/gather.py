@@ -17,7 +17,7 @@ from hdwarp.stage.mesh_batch import build_meshes
 from hdwarp.stage.open import plain_text
 
 if TYPE_CHECKING:
-    from hdwarp.stage.traverse import Drawn, Walk
+    from hdwarp.stage.walk import Drawn, Walk
 
 _NO_SHAPE = (0.0, 0.0, 0.0, 0.0)
 _MEND_SIZES = "Mend its size, its xformOps or those above, or the stage's metersPerUnit"

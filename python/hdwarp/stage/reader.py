@@ -27,12 +27,14 @@ from hdwarp.stage.images import Images
 from hdwarp.stage.layer_files import LayerFiles
 from hdwarp.stage.lod import LodRoot
 from hdwarp.stage.materials import binding_targets, bound_materials, nodes_outside, read_material
+from hdwarp.stage.meshes import MeshEntry
 from hdwarp.stage.open import UNREADABLE, metres_per_unit, plain_text, population_mask, report_composition, report_messages
 from hdwarp.stage.path_map import PathMap
 from hdwarp.stage.skinning import Skinning
 from hdwarp.stage.spec import PURPOSES
-from hdwarp.stage.traverse import Drawn, InstancerEntry, MeshEntry, Walk, walk_stage, walk_subtree
+from hdwarp.stage.traverse import walk_stage, walk_subtree
 from hdwarp.stage.varying import VaryingAttributes
+from hdwarp.stage.walk import Drawn, InstancerEntry, Walk
 
 _UNKNOWN = object()
 _PLACED = ("bodies", "cameras", "sites", "lights")  # tables of what a prim is, one record by path

@@ -2,128 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
-import numpy as np
-from pxr import Gf, Sdf, Usd, UsdGeom
+from pxr import Gf, Sdf, Usd
 
-from hdwarp.errors import Diagnostic, Diagnostics, OwnedDiagnostics
-from hdwarp.stage import draw_modes, lod, primvars, shapes
-from hdwarp.stage.columns import GeometryKind, Material, MeshGeometry
-from hdwarp.stage.curves import read_curves
-from hdwarp.stage.expansion import MOST_PRIMS, Budget, Expansion
-from hdwarp.stage.facts import CURVES, GEOMETRY, Category, FactReader, Facts, read_facts
-from hdwarp.stage.images import Images
-from hdwarp.stage.instancers import InstancerData, Instances, place, read_instancer
-from hdwarp.stage.mesh_batch import move_points
-from hdwarp.stage.meshes import MeshEntry, MeshSet, RawMesh, read_mesh, read_points
+from hdwarp.errors import Diagnostics
+from hdwarp.stage import draw_modes, lod
+from hdwarp.stage.expansion import Expansion
+from hdwarp.stage.facts import GEOMETRY, Category, Facts, read_facts
+from hdwarp.stage.instancers import Instances, place, read_instancer
 from hdwarp.stage.open import UNREADABLE, plain_text
-from hdwarp.stage.patches import read_patch
-from hdwarp.stage.path_map import PathMap
-from hdwarp.stage.points import read_balls
-from hdwarp.stage.skin import Skin
-from hdwarp.stage.skinning import Skinning
-from hdwarp.stage.subsets import Subsets
-from hdwarp.stage.tets import read_tets
+from hdwarp.stage.take import move_rigidly, take_frames, take_mesh, take_shape, take_stand_in
 from hdwarp.stage.transforms import columns_from_gf
-
-InstancerEntry = tuple[InstancerData | None, tuple[Diagnostic, ...], str]  # and where it was found
-_IDENTITY = Gf.Matrix4d(1.0)
-
-
-@dataclass(slots=True, eq=False)
-class State:
-    """What a prim passes on to its children. Matrices are Gf rows in scene units, from the prim to the world (or to the space its
-    point instancer's prototype root sits in)."""
-
-    path: str
-    matrix: Gf.Matrix4d
-    visible: bool
-    purpose: str | None  # authored here or above; None: the fallback, which does not inherit
-    purpose_visibility: dict[str, bool] | None
-    body: str
-    articulation: str  # nearest prim with ArticulationRootAPI
-    collision: bool | None  # whether the nearest CollisionAPI is enabled; None: there is none
-    constants: dict[str, np.ndarray]
-    binder: str  # nearest prim with material bindings
-    collections: bool  # a collection binding here or above: membership depends on the very path
-    instances: Instances | None
-    entry: State | None  # state of the innermost native instance
-    prototype: str  # and the path of its prototype
-    any_specifier: bool
-    owner: str  # the outermost point instancer that draws it; "": it stands on the stage itself
-    skel_root: str  # the outermost SkelRoot here or above
-    draw_mode: str = ""  # nearest model:drawMode; "": there is none
-    hidden: bool = False  # something else is drawn in its place: what stands in for its model, another LOD
-    lod_override: lod.Override | None = None
-    expansion: Expansion | None = None  # of the outermost point instancer
-    lods: tuple[lod.Place, ...] = ()  # items of roots whose cameras choose that it is in, outermost first
-
-
-def root_state() -> State:
-    return State("", _IDENTITY, True, None, None, "", "", None, {}, "", False, None, None, "", False, "", "")
-
-
-@dataclass(slots=True, eq=False)
-class Drawn:
-    """A gprim found by the walk; gather.py makes the Gprim of it."""
-
-    path: str
-    kind: GeometryKind
-    mesh: MeshEntry | None
-    shape: shapes.Shape | None
-    state: State
-    double_sided: bool
-    source: str = ""  # of meshes: the path of the very prim
-    visual: bool = True  # False: read only because it is a collider
-    one_sided: bool = False
-    materials: tuple[str, ...] = ()  # of face subsets that are no prims: paths among the walk's own
-
-    @property
-    def slots(self) -> tuple[tuple[str, bool], ...]:
-        """Material slots of a mesh's subsets: prim name, and whether that prim has bindings of its own."""
-        return self.mesh.slots if self.mesh is not None else ()
-
-    @property
-    def owner(self) -> str:
-        return self.state.owner or self.path
-
-
-@dataclass(slots=True, eq=False)
-class Walk:
-    """What one walk goes by, and where it leaves what it finds."""
-
-    reader: FactReader
-    purposes: frozenset[str]
-    mask: Usd.StagePopulationMask | None
-    diagnostics: OwnedDiagnostics
-    skinning: Skinning
-    geometry: PathMap[MeshEntry | InstancerEntry]  # by path of the very prim: read before, or by this walk
-    collisions: bool = False  # read colliders too that are not drawn
-    meshes: MeshSet = field(default_factory=MeshSet)
-    drawn: list[Drawn] = field(default_factory=list)
-    bodies: dict[str, tuple[Gf.Matrix4d, str]] = field(default_factory=dict)  # and the articulation root
-    sites: dict[str, tuple[Gf.Matrix4d, str]] = field(default_factory=dict)  # and the body, as of those that follow
-    cameras: dict[str, tuple[Gf.Matrix4d, str]] = field(default_factory=dict)
-    lights: dict[str, tuple[Gf.Matrix4d, str]] = field(default_factory=dict)
-    types: dict[str, str | dict[str, int]] = field(default_factory=dict)  # owner -> type of an imageable prim; types and their numbers
-    skinned: dict[tuple, MeshEntry] = field(default_factory=dict)  # by pose; never kept longer: poses are read anew
-    contents: list[tuple[str, str]] = field(default_factory=list)  # (path of a subtree, owner of what it is drawn by)
-    sources: list[tuple[str, str]] = field(default_factory=list)  # (path of a prim, owner of what is made from its values)
-    visited: int = 0
-    at: str = ""  # path of the prim that is looked at
-    boxes: draw_modes.Boxes | None = None
-    images: Images = field(default_factory=Images)
-    lods: dict[str, lod.LodRoot] = field(default_factory=dict)  # roots whose items cameras choose
-    materials: dict[str, Material] = field(default_factory=dict)  # of what is no Material prim: pictures of cards
-    budget: Budget = field(default_factory=Budget)
-
-    def count_below(self, owner: str, type_name: str) -> None:
-        """A prim that an instancer draws counts with the instancer."""
-        known = self.types[owner]
-        if isinstance(known, str):
-            known = self.types[owner] = {known: 1}
-        known[type_name] = known.get(type_name, 0) + 1
+from hdwarp.stage.walk import IDENTITY, State, Walk, is_drawn, is_read, is_visual, path_of_its_own, root_state
 
 
 def walk_stage(walk: Walk) -> None:
@@ -172,7 +63,7 @@ def _inherit(walk: Walk, facts: Facts, parent: State, path: str) -> State:
     """The state of a prim below ``parent``."""
     matrix = parent.matrix
     if facts.local is not None:
-        matrix = facts.local if facts.resets or matrix is _IDENTITY else facts.local * matrix
+        matrix = facts.local if facts.resets or matrix is IDENTITY else facts.local * matrix
     constants = parent.constants
     if facts.constants is not None:
         both = {**constants, **facts.constants}
@@ -243,22 +134,22 @@ def _walk_on(walk: Walk, stack: list[tuple[Usd.Prim, str, State]]) -> None:
         if parent.instances is None and (
             facts.body or facts.site or facts.light or category is Category.CAMERA or category is Category.LIGHT
         ):
-            _take_frames(walk, facts, state)
+            take_frames(walk, facts, state)
         if state.draw_mode in draw_modes.DRAWN and not state.hidden and draw_modes.applies(facts.prim):
-            _take_stand_in(walk, facts, state)
+            take_stand_in(walk, facts, state)
             state.hidden = True
         if category is Category.POINT_INSTANCER:
-            if walk.collisions or _is_drawn(walk, state):
+            if walk.collisions or is_drawn(walk, state):
                 _walk_instancer(walk, facts, state, stack)
             continue  # prims below an instancer are drawn only through it
         if category in GEOMETRY:
-            if _is_read(walk, state):
-                _take_mesh(walk, facts, state)
+            if is_read(walk, state):
+                take_mesh(walk, facts, state)
         elif category is Category.SHAPE:
-            if _is_read(walk, state):
-                _take_shape(walk, facts, state)
+            if is_read(walk, state):
+                take_shape(walk, facts, state)
         elif category is Category.UNSUPPORTED:
-            if _is_read(walk, state):
+            if is_read(walk, state):
                 message = f"{facts.type_name} prims are not supported yet; it is not drawn"
                 walk.diagnostics.warning(path, "unsupported-type", message)
         elif category is Category.UNKNOWN:
@@ -285,192 +176,10 @@ def _state_of_item(state: State, chosen: frozenset[str] | lod.LodRoot, number: i
     return state if name in chosen else replace(state, hidden=True)
 
 
-def _is_drawn(walk: Walk, state: State) -> bool:
-    purpose = state.purpose or "default"
-    return (
-        not state.hidden
-        and state.visible
-        and purpose in walk.purposes
-        and (state.purpose_visibility is None or state.purpose_visibility.get(purpose, True))
-    )
-
-
-def _is_read(walk: Walk, state: State) -> bool:
-    return _is_drawn(walk, state) or (walk.collisions and bool(state.collision))
-
-
-def _is_visual(walk: Walk, state: State) -> bool:
-    """Of what is read: whether it is drawn."""
-    return not walk.collisions or _is_drawn(walk, state)
-
-
-def _take_frames(walk: Walk, facts: Facts, state: State) -> None:
-    """Bodies, sites, cameras and lights: whatever their visibility."""
-    if facts.body:
-        state.body = state.path
-        walk.bodies[state.path] = (state.matrix, state.articulation)
-    if facts.site:
-        walk.sites[state.path] = (state.matrix, state.body)
-    if facts.category is Category.CAMERA:
-        walk.cameras[state.path] = (state.matrix, state.body)
-    if facts.light or facts.category is Category.LIGHT:
-        walk.lights[state.path] = (state.matrix, state.body)
-
-
-def _take_mesh(walk: Walk, facts: Facts, state: State) -> None:
-    entry = _mesh_entry(walk, facts, state)
-    if entry.diagnostics:
-        walk.diagnostics.share(entry.diagnostics, entry.path, state.path, _own_path(facts, state))
-    if (entry.built if entry.is_built else entry.raw) is None:
-        return
-    visual, own_path = _is_visual(walk, state), _own_path(facts, state)
-    walk.drawn.append(Drawn(state.path, GeometryKind.MESH, entry, None, state, _double_sided(facts), own_path, visual))
-
-
-def _take_stand_in(walk: Walk, facts: Facts, state: State) -> None:
-    """What is drawn in place of a model and all below it. It follows what is below: its box is that of it all."""
-    if not _is_drawn(walk, state):
-        return
-    owner, told = walk.diagnostics.owner, Diagnostics()
-    if walk.reader.sizes.at_and_below(facts.prim) > MOST_PRIMS:
-        message = f"the model shows more than {MOST_PRIMS:,} prims by way of the instances in it and has no box; nothing is drawn for it"
-        walk.diagnostics.error(state.path, "draw-mode", message)
-        return
-    walk.contents.append((state.path if not state.owner else str(facts.prim.GetPath()), owner))
-    for below in Usd.PrimRange(facts.prim, Usd.TraverseInstanceProxies()):
-        if below.IsA(UsdGeom.PointInstancer):
-            walk.contents += [(str(target), owner) for target in below.GetRelationship("prototypes").GetTargets()]
-    if walk.boxes is None:
-        walk.boxes = draw_modes.Boxes(walk.reader.time)
-    found = draw_modes.read_stand_in(facts.prim, state.draw_mode, walk.boxes, walk.images, state.path, told)
-    if told:
-        walk.diagnostics.share(told, state.path, state.path, _own_path(facts, state))
-    if found is None:
-        return
-    entry = MeshEntry(state.path, raw=found.raw)
-    walk.meshes.add(entry)
-    walk.materials.update((material.path, material) for material in found.materials)
-    plain = replace(state, constants={"displayColor": found.color}, binder="", collections=False, collision=None)
-    drawn = Drawn(state.path, GeometryKind.MESH, entry, None, plain, False, _own_path(facts, state))
-    drawn.one_sided = state.draw_mode == "cards"  # as in Hydra: two stand back to back
-    drawn.materials = tuple(material.path for material in found.materials)
-    walk.drawn.append(drawn)
-
-
-def _mesh_entry(walk: Walk, facts: Facts, state: State) -> MeshEntry:
-    """The mesh of a prim: as read before, by this walk at the first of all instances, or now."""
-    inherited_normals = state.constants.get("normals")
-    time, path = walk.reader.time, _own_path(facts, state)
-    skin = _skin(walk, facts, state)
-    inherited_widths = _inherited_widths(facts, state)
-    pose = skin, *[None if value is None else value.tobytes() for value in (inherited_normals, inherited_widths)]
-    if skin is not None and pose in walk.skinned:
-        return walk.skinned[pose]
-    is_kept = inherited_normals is None and inherited_widths is None and skin is None
-    entry = walk.geometry.get(path) if is_kept else None
-    if entry is not None and entry.has_new_points:
-        points = read_points(facts.prim, facts.names, time)
-        entry = entry if isinstance(points, np.ndarray) and move_points(entry, points) else None
-    if entry is not None:
-        entry.has_new_points = False
-        return entry
-    told = Diagnostics()
-    entry = MeshEntry(state.path)
-
-    def deform(raw: RawMesh) -> None:
-        if skin is not None:
-            skin.told.clear()
-            skin.deform(raw)
-            told.share(skin.told, skin.path, state.path, _own_path(facts, state))
-
-    own = facts.prim, facts.names, facts.varying, facts.subsets
-    arguments = *own, inherited_normals, time, state.path, told
-    if facts.category is Category.POINTS:
-        _take_built(entry, read_balls(*own, inherited_widths, time, state.path, told, deform=deform))
-        found = None
-    elif facts.category in CURVES:
-        _take_built(entry, read_curves(*own, facts.category, inherited_normals, inherited_widths, time, state.path, told, deform=deform))
-        found = None
-    elif facts.category is Category.PATCH:
-        found = read_patch(*arguments, deform=deform)
-    else:
-        found = (read_tets if facts.category is Category.TETS else read_mesh)(*arguments)
-        if found is not None:
-            deform(found[0])
-    if found is not None:
-        entry.raw, entry.scheme, entry.slots = found[0], found[0].scheme, found[1].slots
-        walk.meshes.add(entry)
-    if told:
-        entry.diagnostics = tuple(told)
-    if is_kept:
-        walk.geometry[path] = entry
-    elif skin is not None:
-        walk.skinned[pose] = entry
-    return entry
-
-
-def _take_built(entry: MeshEntry, found: tuple[MeshGeometry, Subsets] | None) -> None:
-    """What points and curves are read as needs nothing more."""
-    entry.is_built = True
-    if found is not None:
-        entry.built, entry.slots = found[0], found[1].slots
-
-
-def _inherited_widths(facts: Facts, state: State) -> np.ndarray | None:
-    """Constant `primvars:widths` from above of what has widths."""
-    if facts.category is not Category.POINTS and facts.category not in CURVES:
-        return None
-    return state.constants.get("widths") if facts.constants is None or "widths" not in facts.constants else None
-
-
-def _skin(walk: Walk, facts: Facts, state: State) -> Skin | None:
-    """How a prim is deformed; None: not at all."""
-    if not state.skel_root and not facts.asks_for_skinning:
-        return None
-    skin = walk.skinning.bind(facts.prim, facts.names, state.path, state.skel_root)
-    depends = walk.skinning.dependences.get(state.path)
-    if depends is not None:
-        walk.sources += [(path, state.owner or state.path) for path in depends.paths]
-    return skin
-
-
-def _move_rigidly(walk: Walk, facts: Facts, state: State) -> None:
-    """What has no points of its own moves as a whole with the joint it is bound to, and what is below it too."""
-    skin = _skin(walk, facts, state)
-    moved = None if skin is None else skin.transform()
-    if skin is not None and len(skin.told):
-        walk.diagnostics.share(skin.told, skin.path, state.path, _own_path(facts, state))
-    if moved is not None:
-        state.matrix = moved * state.matrix
-
-
-def _own_path(facts: Facts, state: State) -> str:
-    """Where a prim's own opinions are: in native prototypes and those of point instancers not where it is drawn."""
-    return state.path if state.entry is None and not state.owner else str(facts.prim.GetPath())
-
-
-def _take_shape(walk: Walk, facts: Facts, state: State) -> None:
-    shape = shapes.read_shape(facts.prim, facts.drawn_as or facts.type_name, facts.names, walk.reader.time, state.path, walk.diagnostics)
-    if shape is None:
-        return
-    _move_rigidly(walk, facts, state)
-    for name, interpolated in facts.varying:  # a shape has no points or faces to vary over: one value is a constant
-        value = primvars.read_constant(facts.prim, name, walk.reader.time, state.path, walk.diagnostics, interpolated)
-        if value is not None:
-            state.constants = {**state.constants, name[len(primvars.PREFIX) :]: value}
-    double_sided = _double_sided(facts, shape.kind is GeometryKind.PLANE)
-    walk.drawn.append(Drawn(state.path, shape.kind, None, shape, state, double_sided, visual=_is_visual(walk, state)))
-
-
-def _double_sided(facts: Facts, fallback: bool = False) -> bool:
-    value = facts.prim.GetAttribute("doubleSided").Get() if "doubleSided" in facts.names else None
-    return fallback if value is None else bool(value)
-
-
 def _walk_instancer(walk: Walk, facts: Facts, state: State, stack: list[tuple[Usd.Prim, str, State]]) -> None:
     """Put the roots of the instancer's prototypes on the stack, each with the instances that draw it."""
     reader = walk.reader
-    owner, own_path = walk.diagnostics.owner, _own_path(facts, state)
+    owner, own_path = walk.diagnostics.owner, path_of_its_own(facts, state)
     if own_path not in walk.geometry:
         told = Diagnostics()
         data = read_instancer(facts.prim, facts.varying, reader.time, state.path, told)
@@ -483,7 +192,7 @@ def _walk_instancer(walk: Walk, facts: Facts, state: State, stack: list[tuple[Us
         walk.diagnostics.share(told, told_at, state.path, own_path)
     if data is None:
         return
-    _move_rigidly(walk, facts, state)
+    move_rigidly(walk, facts, state)
     world = columns_from_gf([state.matrix])[0]
     outer = state.instances
     if outer is not None:
@@ -532,7 +241,7 @@ def _prototype_state(walk: Walk, prim: Usd.Prim, instancer: Facts, state: State,
     return State(
         parent.path,
         Gf.Matrix4d(1.0),
-        _is_visual(walk, state),  # what an instancer that is not drawn places is read for its colliders alone
+        is_visual(walk, state),  # what an instancer that is not drawn places is read for its colliders alone
         parent.purpose or state.purpose,
         parent.purpose_visibility,
         state.body,
