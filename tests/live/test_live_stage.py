@@ -18,7 +18,7 @@ from hdwarp.scene import Scene, SyncCounts
 
 AOVS = ("color", "albedo", "distance_to_image_plane", "normal", "Ngeom", "position", "primId", "instanceId", "elementId", "triangleId")
 AOVS = (*AOVS, "barycentric", "materialId", "bodyId")
-SEQUENCES = int(os.environ.get("HDWARP_LIVE_SEQUENCES", "40"))  # more of them by night
+SEQUENCES = int(os.environ.get("HDWARP_LIVE_SEQUENCES", "30"))  # more of them by night
 
 
 def picture(scene: Scene, cull: bool = False):

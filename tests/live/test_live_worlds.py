@@ -18,7 +18,7 @@ import hdwarp.scene
 
 AOVS = ("color", "distance_to_image_plane", "normal", "position", "primId", "instanceId", "elementId", "triangleId", "barycentric")
 AOVS = (*AOVS, "materialId", "bodyId", "worldId", "motion")
-SEQUENCES = int(os.environ.get("HDWARP_LIVE_SEQUENCES", "40")) // 4  # more of them by night
+SEQUENCES = int(os.environ.get("HDWARP_LIVE_SEQUENCES", "30")) // 4  # more of them by night
 
 
 def worlds_of(rng: np.random.Generator) -> list:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import warp as wp
 
-from hdwarp.trace import SceneKinds
+from hdwarp.trace import EVERYTHING, SceneKinds
 from hdwarp.trace.pixel_rays import pixel_kernel, trace_by_pixels
 
 _BORROWED = ("test_against_brute_force", "test_layers")
@@ -93,9 +93,14 @@ def test_data_windows_are_cut_from_one_image(tools, window):
     assert part.triangle.tobytes() == whole.triangle[cut].tobytes()
 
 
-@pytest.mark.parametrize("peel", [False, True])
-@pytest.mark.parametrize("affine", [False, True])
-def test_compiles_to_ptx(tmp_path, affine, peel):
-    kernel = pixel_kernel(SceneKinds(mesh=True, shapes=True), affine, peel)
+@pytest.mark.parametrize(
+    ("kinds", "affine", "peel"),
+    [
+        (EVERYTHING, True, True),
+        *(pytest.param(SceneKinds(mesh=True, shapes=True), a, p, marks=pytest.mark.slow) for a in (False, True) for p in (False, True)),
+    ],
+)
+def test_compiles_to_ptx(tmp_path, kinds, affine, peel):
+    kernel = pixel_kernel(kinds, affine, peel)
     (path,) = wp.compile_aot_module(kernel.module, arch=80, module_dir=tmp_path, use_ptx=True)
     assert ".target sm_80" in path.read_text()

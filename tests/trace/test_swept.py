@@ -336,6 +336,7 @@ def test_mesh_kinds_and_swept_kinds_in_one_scene_hide_each_other(device):
     assert set(image.instance[image.hit]) == {0}
 
 
+@pytest.mark.slow
 def test_single_ray_kernel_compiles_to_ptx(tmp_path):
     kernel = ray_kernel(SceneKinds(mesh=True, shapes=True, swept=True), False, False)
     (path,) = wp.compile_aot_module(kernel.module, arch=80, module_dir=tmp_path, use_ptx=True)
