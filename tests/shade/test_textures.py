@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import warp as wp
 
-from hdwarp.shade.textures import base_colour_kernel, look_up
+from hdwarp.shade.textures import look_up, shown_kernel
 from hdwarp.stage.columns import WRAPS, Image, Material, Texture
 from hdwarp.tables.structs import TextureColumns
 from hdwarp.tables.textures import TextureTable
@@ -84,6 +84,6 @@ def test_no_number_of_coordinates_reads_beyond_the_image(device, wrap):
     assert (found >= 0).all() and (found <= 1).all()
 
 
-def test_base_colours_compile_to_ptx(tmp_path):
-    (path,) = wp.compile_aot_module(base_colour_kernel(1).module, arch=80, module_dir=tmp_path, use_ptx=True)
-    assert "base_colour" in path.read_text()
+def test_shown_colours_compile_to_ptx(tmp_path):
+    (path,) = wp.compile_aot_module(shown_kernel(1).module, arch=80, module_dir=tmp_path, use_ptx=True)
+    assert "shown" in path.read_text()

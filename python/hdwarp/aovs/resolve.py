@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Mapping, Sequence
 
 import warp as wp
@@ -19,7 +20,7 @@ from hdwarp.errors import ArgumentError
 from hdwarp.launch import GRAIN, Pipeline, Step, cut, launch
 from hdwarp.shade.encode import srgb_tables
 from hdwarp.shade.headlight import GREY, ColourClears, ColourPlanes, colour_kernel, samples_kernel
-from hdwarp.shade.textures import base_colour_kernel
+from hdwarp.shade.textures import shown_kernel
 from hdwarp.tables.structs import (
     InstanceColumns,
     MaterialColumns,
@@ -93,6 +94,8 @@ class ResolvePlan:
         swept: bool = False,
         textures: TextureColumns | None = None,
         coordinates: Sequence[PrimvarColumns] = (),
+        emit: bool = False,
+        missing: float = 0.0,
         device: wp.Device | str,
     ) -> None:
         """``views``: wp.array[ViewRow]; ``width``, ``height``: the largest of them. ``primvars``: columns by name without prefix;
@@ -101,7 +104,8 @@ class ResolvePlan:
         ``previous_views``, ``previous``: views and places in the frame before, for `motion`; None: as now. ``rays``: those of views whose
         rays are given; ``lenses``: whether there are views of other rays. `depth` and `motion` are of these alone. ``swept``: there are
         points or curves. ``textures``: those of the materials, with ``coordinates``, 2 wide, by which they are laid, in the order of
-        their sets; None: no material has one.
+        their sets; None: no material has one. ``emit``: some of them are of emitted light. ``missing``: what planes of primvars hold where
+        a surface has none of that name.
         Every device array must have at least one item, as `tables.storage` sees to.
         """
         self.device = wp.get_device(device)
@@ -112,7 +116,7 @@ class ResolvePlan:
         self._where = [views, jobs, height]
         self._previous = [views if previous_views is None else previous_views, PreviousColumns() if previous is None else previous]
         self._rays, self._lenses, self._swept = rays, lenses, swept
-        self._textures, self._coordinates = textures, coordinates
+        self._textures, self._coordinates, self._emit, self._missing = textures, coordinates, emit, missing
         self._clear = dict(clear or {})
         unknown = [name for name in self._clear if name not in self.outputs]
         if unknown:
@@ -227,7 +231,7 @@ class ResolvePlan:
             self._add(primvar_kernel(self._lanes), [*surface, columns, missing, padded, self._scalars(out)])
 
         for name in interpolated:
-            interpolate(primvars[primvar_name(name)], asked[name], 0.0, self._clear_of(name))
+            interpolate(primvars[primvar_name(name)], asked[name], self._missing, self._clear_of(name))
         normal = asked.get("normal")
         if shaded:
             smooth_plane = None
@@ -242,7 +246,7 @@ class ResolvePlan:
                 normals_kernel(self._lanes), [self._scalars(instances.world_from_object), seen, *planes, *clears, normal, asked.get("Neye")]
             )
         if coloured:
-            display_plane = None
+            display_plane = emitted = None
             if display is not None:
                 display_plane = self._scratch(wp.vec3f)
                 interpolate(display, display_plane, GREY, (0.0, 0.0, 0.0))
@@ -250,12 +254,15 @@ class ResolvePlan:
                 count = self._pixel_count
                 planes = self._scratch(wp.vec2f, len(self._coordinates))
                 for k, columns in enumerate(self._coordinates):
-                    interpolate(columns, planes[k * count : (k + 1) * count], 0.0, (0.0, 0.0))
+                    interpolate(columns, planes[k * count : (k + 1) * count], math.nan, (0.0, 0.0))
                 otherwise = GREY if display_plane is None else -1.0
                 display_plane = self._scratch(wp.vec3f) if display_plane is None else display_plane
-                textures = [ids.material_row, materials, self._textures, planes, count, otherwise, display_plane]
-                self._add(base_colour_kernel(self._lanes), textures)
-            self._colour(materials, seen, ids.material_row, normal if lit else None, display_plane)
+                textures = [self._textures, planes, count]
+                self._add(shown_kernel(self._lanes), [ids.material_row, materials.diffuse_texture, *textures, otherwise, display_plane])
+                if lit and self._emit:
+                    emitted = self._scratch(wp.vec3f)
+                    self._add(shown_kernel(self._lanes), [ids.material_row, materials.emissive_texture, *textures, 0.0, emitted])
+            self._colour(materials, seen, [ids.material_row, normal if lit else None, display_plane, emitted])
 
     def _geometry(self, meshes: MeshColumns, instances: InstanceColumns, record: list[wp.array], planes: GeometryPlanes) -> None:
         vertices = self._scalars(meshes.leaf_vertices)
@@ -277,9 +284,8 @@ class ResolvePlan:
             kinds.append((True, [self._scalars(self._rays.origins), self._scalars(self._rays.directions)]))
         return kinds
 
-    def _colour(
-        self, materials: MaterialColumns, seen: wp.array, material_row: wp.array, normal: wp.array | None, display: wp.array | None
-    ) -> None:
+    def _colour(self, materials: MaterialColumns, seen: wp.array, surface: list[wp.array | None]) -> None:
+        """``surface``: rows of materials, and planes of normals, base colours and emitted light, or None."""
         planes, clears = ColourPlanes(), ColourClears()
         for name in _COLOUR:
             values = self._clear_of(name)
@@ -287,7 +293,7 @@ class ResolvePlan:
             if name in self._flat:
                 setattr(planes, name, self._flat[name])
         colours = [materials.uses_display_color, self._scalars(materials.diffuse_color), self._scalars(materials.emissive_color)]
-        surface = [material_row, self._scalars(normal), self._scalars(display)]
+        surface = [surface[0], *(self._scalars(plane) for plane in surface[1:])]
         for given, (_, directions) in self._ray_kinds():
             arguments = [seen, *colours, *surface, directions, srgb_tables(self.device), clears, planes]
             self._add(colour_kernel(self._lanes, given), arguments)

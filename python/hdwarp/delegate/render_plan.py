@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Mapping
 from typing import TYPE_CHECKING
 
@@ -144,7 +145,7 @@ class Coordinates:
         self.st = wp.zeros(len(sets) * self.pixel_count, dtype=wp.vec2f, device=tables.device)
         planes = {f"primvars:{name}": self.st[k * self.pixel_count : (k + 1) * self.pixel_count] for k, name in enumerate(sets)}
         columns = {name: tables.primvar(name, 2) for name in sets}
-        self.update = _resolve_plan(record, planes, columns).update
+        self.update = _resolve_plan(record, planes, columns, missing=math.nan).update
 
 
 def _resolve_plan(
@@ -254,6 +255,7 @@ class RenderPlan:
         if tables.textures:
             options["textures"] = tables.textures.columns
             options["coordinates"] = [tables.primvar(name, 2) for name in tables.textures.sets]
+            options["emit"] = tables.textures.emit
         chosen = {name: value for name, value in clear.items() if name in outputs}
         plan = _resolve_plan(self.record, outputs, primvars, clear=chosen, **options)
         return Planes(self.record, plan)

@@ -1,6 +1,6 @@
 """shade.cutout: which surfaces a pixel looks through: cut-out opacity. Visibility record -> marks for the trace of what lies behind.
 
-Opacities are constants of materials, or their textures' alpha: what textures are laid by is resolved before each layer is looked at.
+Opacities are constants of materials, or come from textures: what textures are laid by is resolved before each layer is looked at.
 """
 
 from __future__ import annotations
@@ -94,8 +94,7 @@ def mark_kernel(textured: bool) -> wp.Kernel:
                                     column, line = left + x, top + y
                                     if column >= 0 and column < views[view].width and line >= 0 and line < views[view].height:
                                         at = views[view].output + line * views[view].width + column
-                                        colour = look_up(textures, texture, st[textures.st[texture] * pixel_count + at])
-                                        opacity = colour[3]
+                                        opacity = look_up(textures, texture, st[textures.st[texture] * pixel_count + at])[0]
                             if opacity < threshold:
                                 mark = 1
                 out.pixels[pixel] = mark

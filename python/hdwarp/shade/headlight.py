@@ -71,6 +71,7 @@ def colour_kernel(lanes: int, given: bool = False) -> wp.Kernel:
         material_row: wp.array[wp.int32],
         normal: wp.array[wp.float32],  # null: no light asked for
         display_color: wp.array[wp.float32],  # null where the scene has none
+        emitted: wp.array[wp.float32],  # by textures, 0 elsewhere; null where the scene has none
         directions: wp.array[wp.float32],  # RayColumns.directions, flat; null without
         srgb: SrgbTables,
         clear: ColourClears,
@@ -155,6 +156,12 @@ def colour_kernel(lanes: int, given: bool = False) -> wp.Kernel:
                     red[lane] = red[lane] * facing + emissive_color[3 * m] * emits
                     green[lane] = green[lane] * facing + emissive_color[3 * m + 1] * emits
                     blue[lane] = blue[lane] * facing + emissive_color[3 * m + 2] * emits
+                if emitted:
+                    for lane in range(LANES):
+                        here = 3 * (pixel + wp.clamp(lane, low, high - 1))
+                        red[lane] = red[lane] + emitted[here] * exposure
+                        green[lane] = green[lane] + emitted[here + 1] * exposure
+                        blue[lane] = blue[lane] + emitted[here + 2] * exposure
                 if out.rgba8:
                     for lane in range(LANES):
                         byte_r[lane] = wp.where(hit[lane] != 0, srgb_byte(red[lane], srgb), wp.int32(clear.rgba8[0]))

@@ -1,4 +1,4 @@
-"""shade.textures: what a texture shows at (s, t): wrap modes, bilinear between texels, sRGB made linear. Base colours by texture."""
+"""shade.textures: what a texture shows at (s, t): wrap modes, bilinear between texels, sRGB made linear, UDIM. Colours by texture."""
 
 from __future__ import annotations
 
@@ -7,7 +7,26 @@ import functools
 import warp as wp
 
 from hdwarp.aovs.pixel_runs import block_count, lane_options, pixel_run
-from hdwarp.tables.structs import BLACK, FLOATS, HALVES, MIRROR, REPEAT, SRGB_BYTES, MaterialColumns, TextureColumns, ViewRow
+from hdwarp.tables.structs import BLACK, FLOATS, HALVES, MIRROR, REPEAT, TextureColumns, ViewRow
+
+_LARGEST = wp.constant(1.0e30)  # what textures show; so that what is computed with it is finite
+_TILES_WIDE = wp.constant(10)  # of UDIM
+_EDGE = wp.constant(1.0e-5)  # beyond a tile that has no neighbour there it still shows: interpolated coordinates end about there
+
+
+@wp.func
+def srgb_to_linear(encoded: wp.float32) -> wp.float32:
+    """The sRGB curve, which goes on above 1, and below 0 as its mirror image."""
+    size = wp.abs(encoded)
+    linear = wp.where(size <= 12.92 * 0.0031308, size / 12.92, wp.pow((size + 0.055) / 1.055, 2.4))
+    return wp.where(encoded < 0.0, -linear, linear)
+
+
+@wp.func
+def without_srgb(colour: wp.vec4f, srgb: wp.int32) -> wp.vec4f:
+    if srgb == 0:
+        return colour
+    return wp.vec4f(srgb_to_linear(colour[0]), srgb_to_linear(colour[1]), srgb_to_linear(colour[2]), colour[3])
 
 
 @wp.func
@@ -47,28 +66,28 @@ def texel(textures: TextureColumns, texture: wp.int32, x: wp.int32, y: wp.int32)
     if x < 0 or y < 0:
         return wp.vec4f()
     number = y * textures.width[texture] + x
-    start, storage = textures.start[texture], textures.storage[texture]
+    start, storage, srgb = textures.start[texture], textures.storage[texture], textures.srgb[texture]
     if storage == FLOATS:
         at = start + 4 * number
         r, g = wp.cast(textures.words[at], wp.float32), wp.cast(textures.words[at + 1], wp.float32)
         b, a = wp.cast(textures.words[at + 2], wp.float32), wp.cast(textures.words[at + 3], wp.float32)
-        return wp.vec4f(r, g, b, a)
+        return without_srgb(wp.vec4f(r, g, b, a), srgb)
     if storage == HALVES:
         rg, ba = halves(textures.words[start + 2 * number]), halves(textures.words[start + 2 * number + 1])
-        return wp.vec4f(rg[0], rg[1], ba[0], ba[1])
+        return without_srgb(wp.vec4f(rg[0], rg[1], ba[0], ba[1]), srgb)
     word = textures.words[start + number]
     red = wp.int32(word & wp.uint32(255))
     green = wp.int32((word >> wp.uint32(8)) & wp.uint32(255))
     blue = wp.int32((word >> wp.uint32(16)) & wp.uint32(255))
     alpha = wp.float32(word >> wp.uint32(24)) / 255.0
-    if storage == SRGB_BYTES:
+    if srgb != 0:
         return wp.vec4f(textures.linear[red], textures.linear[green], textures.linear[blue], alpha)
     return wp.vec4f(wp.float32(red) / 255.0, wp.float32(green) / 255.0, wp.float32(blue) / 255.0, alpha)
 
 
 @wp.func
-def look_up(textures: TextureColumns, texture: wp.int32, st: wp.vec2f) -> wp.vec4f:
-    """Linear RGBA of a texture, bilinear between the middles of its texels; (0, 0) is the lower left corner of the image."""
+def filtered(textures: TextureColumns, texture: wp.int32, st: wp.vec2f) -> wp.vec4f:
+    """Linear RGBA of an image, bilinear between the middles of its texels; (0, 0) is the lower left corner of the image."""
     wrap_s, wrap_t = textures.wrap_s[texture], textures.wrap_t[texture]
     width, height = textures.width[texture], textures.height[texture]
     x = within_reach(st[0], wrap_s) * wp.float32(width) - 0.5
@@ -83,13 +102,61 @@ def look_up(textures: TextureColumns, texture: wp.int32, st: wp.vec2f) -> wp.vec
     return lower * (1.0 - up) + upper * up
 
 
+@wp.func
+def tile_row(textures: TextureColumns, texture: wp.int32, u: wp.float32, v: wp.float32) -> wp.int32:
+    """Row of the UDIM tile from (u, v), both whole, to (u + 1, v + 1); -1 none."""
+    if not (u >= 0.0 and u < float(_TILES_WIDE) and v >= 0.0 and v < float(_TILES_WIDE)):
+        return -1
+    number = wp.int32(u) + _TILES_WIDE * wp.int32(v)
+    if number >= textures.tile_count[texture]:
+        return -1
+    return textures.tile_row[textures.tile_start[texture] + number]
+
+
+@wp.func
+def look_up(textures: TextureColumns, texture: wp.int32, coordinates: wp.vec2f) -> wp.vec4f:
+    """What a texture shows where its primvar holds ``coordinates``, NaN where there is no such primvar; linear, all of it finite. One
+    channel comes four times."""
+    st = coordinates
+    if st[0] != st[0]:
+        st = textures.st_fallback[texture]
+    by = textures.st_linear[texture]
+    st = wp.vec2f(by[0] * st[0] + by[1] * st[1], by[2] * st[0] + by[3] * st[1]) + textures.st_offset[texture]
+    image = texture
+    if textures.tile_count[texture] > 0:
+        u, v = wp.floor(st[0]), wp.floor(st[1])
+        left, below = wp.where(st[0] - u < _EDGE, u - 1.0, u), wp.where(st[1] - v < _EDGE, v - 1.0, v)
+        image = tile_row(textures, texture, u, v)
+        if image < 0 and left != u:
+            image = tile_row(textures, texture, left, v)
+            if image >= 0:
+                u = left
+        if image < 0 and below != v:
+            image = tile_row(textures, texture, u, below)
+            if image < 0 and left != u:
+                image = tile_row(textures, texture, left, below)
+                if image >= 0:
+                    u = left
+            v = below
+        st = st - wp.vec2f(u, v)
+    colour = textures.fallback[texture]
+    if image >= 0:
+        colour = wp.cw_mul(filtered(textures, image, st), textures.scale[texture]) + textures.bias[texture]
+    channel = textures.channel[texture]
+    if channel >= 0:
+        colour = wp.vec4f(colour[channel])
+    for k in range(4):
+        colour[k] = wp.clamp(colour[k], -_LARGEST, _LARGEST)
+    return colour
+
+
 @functools.cache
-def base_colour_kernel(lanes: int) -> wp.Kernel:
-    """Write the diffuse textures of what is seen over the plane of the displayColor primvar."""
+def shown_kernel(lanes: int) -> wp.Kernel:
+    """Write what textures show of what is seen into a plane: base colours over those of the displayColor primvar, or emitted light."""
     LANES, BLOCKS = lanes, block_count(lanes)
 
     @wp.kernel(enable_backward=False, module="unique", module_options=lane_options(lanes))
-    def base_colour(
+    def shown(
         first: wp.int32,
         step: wp.int32,
         count: wp.int32,
@@ -97,7 +164,7 @@ def base_colour_kernel(lanes: int) -> wp.Kernel:
         jobs: wp.int32,
         rows: wp.int32,
         material_row: wp.array[wp.int32],
-        materials: MaterialColumns,
+        texture_of: wp.array[wp.int32],  # a column of MaterialColumns: row of TextureColumns, -1 none
         textures: TextureColumns,
         st: wp.array[wp.vec2f],  # a plane of ``pixel_count`` a set of coordinates
         pixel_count: wp.int32,
@@ -116,11 +183,11 @@ def base_colour_kernel(lanes: int) -> wp.Kernel:
                 material = material_row[pixel]
                 texture = wp.int32(-1)
                 if material >= 0:
-                    texture = materials.diffuse_texture[material]
+                    texture = texture_of[material]
                 if texture >= 0:
                     colour = look_up(textures, texture, st[textures.st[texture] * pixel_count + pixel])
                     out[pixel] = wp.vec3f(colour[0], colour[1], colour[2])
                 elif otherwise >= 0.0:
                     out[pixel] = wp.vec3f(otherwise)
 
-    return base_colour
+    return shown

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from pxr import Sdf, Usd, UsdGeom
@@ -170,7 +170,7 @@ def _mesh(
 def _material(picture: _Picture, path: str) -> Material:
     """It goes by the path of the attribute that names its picture."""
     texture = Texture(picture.file.image, ST)
-    opacity = None if picture.file.image.is_opaque else texture
+    opacity = None if picture.file.image.is_opaque else replace(texture, channel=3)
     return Material(f"{path}.{picture.name}", diffuse_texture=texture, opacity_texture=opacity, opacity_threshold=_CUT)
 
 

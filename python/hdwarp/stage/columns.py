@@ -139,33 +139,59 @@ WRAPS = ("black", "clamp", "repeat", "mirror")
 """What a texture shows beyond its image, by UsdUVTexture's names."""
 
 
+COLOUR_SPACES = ("auto", "raw", "sRGB")
+"""How red, green and blue of a texture are encoded, by UsdUVTexture's names; auto: as its image says."""
+
+MAX_TILES = 100  # of a texture: UDIM has 1001 to 1100
+
+
 @dataclass(frozen=True, slots=True)
 class Texture:
-    """An image over a surface. (s, t) = (0, 0) is its lower left corner, (1, 1) its upper right one."""
+    """Images over a surface, and what is made of them. (s, t) = (0, 0) is the lower left corner of an image, (1, 1) its upper right one."""
 
     image: Image
     st: str  # the primvar that says where on the image a point of the surface is
     wrap_s: str = "clamp"  # of WRAPS
     wrap_t: str = "clamp"
+    channel: int = -1  # the one shown, 0 to 3; -1: all
+    colour_space: str = "auto"  # of COLOUR_SPACES
+    scale: tuple[float, float, float, float] = (1.0, 1.0, 1.0, 1.0)  # shown is scale * texel + bias, of linear values
+    bias: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 0.0)
+    st_linear: tuple[float, float, float, float] = (1.0, 0.0, 0.0, 1.0)  # 2 x 2, row by row: applied to the primvar, and then
+    st_offset: tuple[float, float] = (0.0, 0.0)  # added
+    st_fallback: tuple[float, float] = (0.0, 0.0)  # in the primvar's place on what has none of that name
+    # UDIM: tile number u + 10 v shows (u, v) to (u + 1, v + 1), None where there is none; beyond its edges a tile goes on as the edge is.
+    # () where `image` is all; else `image` is one of them.
+    tiles: tuple[Image | None, ...] = ()
+    fallback: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 1.0)  # shown where there is no tile, as it is
+
+    @property
+    def images(self) -> set[Image]:
+        return {self.image, *(tile for tile in self.tiles if tile is not None)}
 
 
 @dataclass(slots=True, eq=False)
 class Material:
-    """Inputs of a bound UsdPreviewSurface (linear Rec.709): constants, and textures of cards; what is connected to a texture on the stage
-    keeps its fallback."""
+    """Inputs of a bound UsdPreviewSurface (linear Rec.709): constants and textures. Where there is a texture, the constant is not read."""
 
     path: str
     diffuse_color: tuple[float, float, float] | None = (0.18, 0.18, 0.18)  # None: driven by the displayColor primvar
     emissive_color: tuple[float, float, float] = (0.0, 0.0, 0.0)
     opacity: float = 1.0
     opacity_threshold: float = 0.0  # above 0: the surface is cut away where its opacity is less, and opaque elsewhere
-    diffuse_texture: Texture | None = None  # where there is one, `diffuse_color` is not read
-    opacity_texture: Texture | None = None  # its alpha is the opacity
+    diffuse_texture: Texture | None = None
+    emissive_texture: Texture | None = None
+    opacity_texture: Texture | None = None  # of one channel
     metallic: float = 0.0
     roughness: float = 0.5
     specular_color: tuple[float, float, float] = (0.0, 0.0, 0.0)
     use_specular_workflow: bool = False
     ior: float = 1.5
+
+    @property
+    def textures(self) -> tuple[Texture, ...]:
+        """Those that it has."""
+        return tuple(t for t in (self.diffuse_texture, self.emissive_texture, self.opacity_texture) if t is not None)
 
     @property
     def is_cut_away(self) -> bool:

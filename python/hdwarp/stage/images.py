@@ -10,12 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 from pxr import Ar, Sdf, Tf
 
-from hdwarp.stage.columns import Image
+from hdwarp.stage.columns import WRAPS, Image
 from hdwarp.stage.open import plain_text
 
 _MOST_TEXELS = 2**28  # of one image: 16384 x 16384; in the table texels are counted by int32
 _EXR = b"\x76\x2f\x31\x01"
-_PIXAR_WORLD_TO_SCREEN = 33305  # TIFF tag
+_PIXAR_WRAP_MODES, _PIXAR_WORLD_TO_SCREEN = 33303, 33305  # TIFF tags
+_WRAPS = {name: name for name in WRAPS} | {"periodic": "repeat"}
 _GREY = {"L": 255.0, "1": 1.0, "I;16": 65535.0, "I;16B": 65535.0, "I": 65535.0, "F": 1.0}
 
 
@@ -29,6 +30,7 @@ class ImageFile:
 
     image: Image
     screen_from_world: np.ndarray | None  # (4, 4) float64, column vectors: the metadata worldtoscreen; None: it has none
+    wraps: tuple[str, str] | None = None  # of WRAPS, along s and t: the metadata wrapmodes; None: it has none
 
 
 class Images:
@@ -73,7 +75,7 @@ def _decoded(data: bytes, name: str) -> ImageFile:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of Pillow, about odd files that it reads nevertheless
-            pixels, srgb, matrix = _decode_exr(data) if data[:4] == _EXR else _decode_other(data)
+            pixels, srgb, matrix, wraps = _decode_exr(data) if data[:4] == _EXR else _decode_other(data)
     except ImageError as error:
         raise ImageError(f"@{name}@ {error}") from None
     except Exception as error:  # decoders meet broken files with errors of any kind
@@ -82,7 +84,7 @@ def _decoded(data: bytes, name: str) -> ImageFile:
     if pixels.dtype != np.uint8:
         largest = np.finfo(pixels.dtype).max
         pixels = np.nan_to_num(pixels, nan=0.0, posinf=largest, neginf=-largest)
-    return ImageFile(Image(np.ascontiguousarray(pixels), srgb), _matrix(matrix))
+    return ImageFile(Image(np.ascontiguousarray(pixels), srgb), _matrix(matrix), _wraps(wraps))
 
 
 def _check_size(width: int, height: int) -> None:
@@ -100,6 +102,12 @@ def _matrix(values: object) -> np.ndarray | None:
     return matrix.reshape(4, 4).T if len(matrix) == 16 else None
 
 
+def _wraps(value: object) -> tuple[str, str] | None:
+    """OpenImageIO's "s,t", or one for both."""
+    names = [_WRAPS.get(name.strip(), "") for name in value.split(",")] if isinstance(value, str) else []
+    return (names[0], names[-1]) if len(names) in (1, 2) and all(names) else None
+
+
 def _rgba(channels: list[np.ndarray]) -> np.ndarray:
     """(H, W, 4) of grey, grey and alpha, RGB or RGBA planes of one dtype."""
     colour, alpha = (channels, None) if len(channels) % 2 else (channels[:-1], channels[-1])
@@ -108,7 +116,7 @@ def _rgba(channels: list[np.ndarray]) -> np.ndarray:
     return np.stack([*(colour * 3 if len(colour) == 1 else colour), alpha], axis=-1)
 
 
-def _decode_exr(data: bytes) -> tuple[np.ndarray, bool, object]:
+def _decode_exr(data: bytes) -> tuple[np.ndarray, bool, object, object]:
     """The first part's R, G, B and A, or its Y, or its first channel."""
     import OpenEXR
 
@@ -127,10 +135,11 @@ def _decode_exr(data: bytes) -> tuple[np.ndarray, bool, object]:
     half = all(plane.dtype == np.float16 for plane in planes)
     planes = [plane.astype(np.float16 if half else np.float32, copy=False) for plane in planes]
     # OpenImageIO before 2.2 wrote what it was told of worldtoscreen under the other name.
-    return _rgba(planes), False, next((header[name] for name in ("worldtoscreen", "worldToNDC") if name in header), None)
+    matrix = next((header[name] for name in ("worldtoscreen", "worldToNDC") if name in header), None)
+    return _rgba(planes), False, matrix, header.get("wrapmodes")
 
 
-def _decode_other(data: bytes) -> tuple[np.ndarray, bool, object]:
+def _decode_other(data: bytes) -> tuple[np.ndarray, bool, object, object]:
     import PIL.Image
 
     try:
@@ -139,11 +148,11 @@ def _decode_other(data: bytes) -> tuple[np.ndarray, bool, object]:
         raise ImageError("is no image of a format that can be read. Write it as PNG, JPEG, TIFF or OpenEXR") from None
     _check_size(*image.size)
     tags = getattr(image, "tag_v2", {})
-    matrix = tags.get(_PIXAR_WORLD_TO_SCREEN)
+    metadata = tags.get(_PIXAR_WORLD_TO_SCREEN), tags.get(_PIXAR_WRAP_MODES)
     if image.mode in _GREY and "transparency" not in image.info:
         grey = np.asarray(image)
         if image.mode in ("L", "1"):
-            return _rgba([grey.astype(np.uint8) * (255 if image.mode == "1" else 1)]), False, matrix
-        return _rgba([(grey / _GREY[image.mode]).astype(np.float32)]), False, matrix
+            return _rgba([grey.astype(np.uint8) * (255 if image.mode == "1" else 1)]), False, *metadata
+        return _rgba([(grey / _GREY[image.mode]).astype(np.float32)]), False, *metadata
     is_grey = image.mode in ("L", "LA", "La", "1")
-    return np.asarray(image.convert("RGBA")), not is_grey, matrix
+    return np.asarray(image.convert("RGBA")), not is_grey, *metadata

@@ -1,14 +1,17 @@
-"""stage.materials: which Material is bound where, and the constants of its UsdPreviewSurface."""
+"""stage.materials: which Material is bound where, and the constants and textures of its UsdPreviewSurface."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 from pxr import Sdf, Tf, Usd, UsdShade
 
 from hdwarp.errors import Diagnostics
-from hdwarp.stage.columns import Material
+from hdwarp.stage.columns import Material, Texture
+from hdwarp.stage.images import Images
+from hdwarp.stage.networks import CHANNELS, Network, fit, leads_nowhere, produced
 from hdwarp.stage.open import UNREADABLE, plain_text
 
 _PREVIEW = ("UsdPreviewSurface", "ND_UsdPreviewSurface_surfaceshader")
@@ -24,9 +27,9 @@ _INPUTS = {
     "ior": ("ior", 1),
     "useSpecularWorkflow": ("use_specular_workflow", 1),
 }
-_LARGEST = 1e30  # float32, and what is computed with it, holds more, but not much
+_TEXTURES = {"diffuseColor": "diffuse_texture", "emissiveColor": "emissive_texture", "opacity": "opacity_texture"}
 DISPLAY_COLOR = object()  # the displayColor primvar drives an input
-_CHANNELS = {"r": 0, "g": 1, "b": 2, "a": 3}
+TOLD = object()  # a texture does that cannot be shown, and what is wrong has been told
 
 
 def bound_materials(stage: Usd.Stage, paths: Sequence[str], purposes: Sequence[str], diagnostics: Diagnostics) -> list[str]:
@@ -113,17 +116,17 @@ def _report_broken(prim: Usd.Prim, path: str, purposes: Sequence[str], used: str
             diagnostics.warning(path, "material-binding", f"{name} {said}; {effect}. Bind one Material")
 
 
-def read_material(material: UsdShade.Material, path: str, time: Usd.TimeCode, diagnostics: Diagnostics) -> Material:
-    """The constants of the material's surface; the default grey, with a note, where it is no UsdPreviewSurface."""
+def read_material(material: UsdShade.Material, path: str, time: Usd.TimeCode, images: Images, diagnostics: Diagnostics) -> Material:
+    """The constants and textures of the material's surface; the default grey, with a note, where it is no UsdPreviewSurface."""
     try:
-        return _read(material, path, time, diagnostics)
+        return _read(material, path, Network(path, time, images, diagnostics))
     except UNREADABLE as error:
         diagnostics.error(path, "unreadable", f"{plain_text(error)}; drawn with the default grey")
         return Material(path)
 
 
-def _read(material: UsdShade.Material, path: str, time: Usd.TimeCode, diagnostics: Diagnostics) -> Material:
-    result = Material(path)
+def _read(material: UsdShade.Material, path: str, network: Network) -> Material:
+    result, diagnostics = Material(path), network.diagnostics
     shader = surface_shader(material)
     if shader is None:
         outputs = [output.GetFullName() for output in material.GetSurfaceOutputs() if output.HasConnectedSource()]
@@ -141,20 +144,26 @@ def _read(material: UsdShade.Material, path: str, time: Usd.TimeCode, diagnostic
         if name not in _INPUTS:
             continue
         column, width = _INPUTS[name]
-        value, texture = _input_value(shader_input, name, time)
-        if not texture and _leads_nowhere(shader_input):
+        value, texture = _input_value(shader_input, name, network)
+        if isinstance(texture, Texture):
+            if name == "opacity" and texture.channel < 0:
+                texture = replace(texture, channel=0)
+            setattr(result, _TEXTURES[name], texture)
+            continue
+        if not texture and leads_nowhere(shader_input):
             there = ", ".join(f"<{source}>" for source in shader_input.GetAttr().GetConnections())
             using = "its own value" if value is not None else "the fallback"
             message = f"inputs:{name} is connected to {there}, which gives no value; {using} is used. Mend the connection"
             diagnostics.warning(path, "material-connection", message)
         if texture:
-            textured.append(name)
-            if name == "opacity":
-                continue  # drawn opaque: one value of a texture says nothing about where it cuts
+            if texture is not TOLD:
+                textured.append(name)
+                if name == "opacity":
+                    continue  # drawn opaque: one value of a node that is not read says nothing about where it cuts
         if value is DISPLAY_COLOR:
             result.diffuse_color = None
             continue
-        fitted = _fit(value, width)
+        fitted = fit(value, width)
         if fitted is not None:
             setattr(result, column, bool(fitted) if column == "use_specular_workflow" else fitted)
         elif value is not None:
@@ -169,28 +178,11 @@ def _read(material: UsdShade.Material, path: str, time: Usd.TimeCode, diagnostic
     if result.is_cut_away:
         less = f"opacity {result.opacity:g} is less than opacityThreshold {result.opacity_threshold:g}"
         diagnostics.note(path, "opacity", f"{less}: surfaces with this material are cut away")
-    elif result.opacity < 1.0 and result.opacity_threshold <= 0.0:
+    elif result.opacity_texture is not None and result.opacity_threshold <= 0.0:
+        diagnostics.note(path, "opacity", "opacity comes from a texture, and opacityThreshold is 0; the material is drawn opaque")
+    elif result.opacity_texture is None and result.opacity < 1.0 and result.opacity_threshold <= 0.0:
         diagnostics.note(path, "opacity", f"opacity is {result.opacity:g}; the material is drawn opaque")
     return result
-
-
-def nodes_outside(material: UsdShade.Material, path: str) -> frozenset[str]:
-    """Paths of the prims that a material's network leads to and that are not below it, whether they exist or not."""
-    stage, found, todo = material.GetPrim().GetStage(), set(), [material.GetPrim()]
-    while todo:
-        try:
-            nodes = {str(source.GetPrimPath()) for source in _sources(todo.pop())}
-        except UNREADABLE:  # of a damaged file; told by `read_material`
-            continue
-        todo += [prim for prim in (stage.GetPrimAtPath(node) for node in nodes - found) if prim]
-        found |= nodes
-    return frozenset(node for node in found if node != path and not node.startswith(f"{path}/"))
-
-
-def _sources(prim: Usd.Prim) -> Iterator[Sdf.Path]:
-    for attribute in prim.GetAuthoredAttributes():
-        if attribute.HasAuthoredConnections():
-            yield from attribute.GetConnections()
 
 
 def surface_shader(material: UsdShade.Material) -> UsdShade.Shader | None:
@@ -211,60 +203,29 @@ def surface_shader(material: UsdShade.Material) -> UsdShade.Shader | None:
     return first
 
 
-def _input_value(shader_input: UsdShade.Input, name: str, time: Usd.TimeCode) -> tuple[object, bool]:
-    """(value, whether a texture or an unknown node drives it). The value is DISPLAY_COLOR where that primvar does."""
+def _input_value(shader_input: UsdShade.Input, name: str, network: Network) -> tuple[object, object]:
+    """(value, what else drives it: a Texture; a node that is not read: True or TOLD; nothing: False). The value is DISPLAY_COLOR where that
+    primvar does."""
+    time, unread = network.time, True
     own = shader_input.GetAttr().Get(time)
     for attribute in shader_input.GetValueProducingAttributes():
         if UsdShade.Input.IsInput(attribute):
             return attribute.Get(time), False
         node = UsdShade.Shader(attribute.GetPrim())
         identifier = (node.GetShaderId() if node else None) or ""
-        if name == "diffuseColor" and identifier.startswith("UsdPrimvarReader") and _produced(node, "varname", time) == "displayColor":
+        if name == "diffuseColor" and identifier.startswith("UsdPrimvarReader") and produced(node, "varname", time) == "displayColor":
             return DISPLAY_COLOR, False
-        fallback = _produced(node, "fallback", time) if node else None
+        if identifier == "UsdUVTexture" and name in _TEXTURES:
+            texture = network.texture(attribute, name)
+            if texture is not None:
+                return None, texture
+            unread = TOLD
+        fallback = produced(node, "fallback", time) if node else None
         if fallback is not None:
-            channel = _CHANNELS.get(attribute.GetName().rpartition(":")[2])
+            channel = CHANNELS.get(attribute.GetName().rpartition(":")[2])
             array = np.atleast_1d(np.asarray(fallback))
             if channel is not None and array.ndim == 1 and channel < len(array):
-                return float(array[channel]), True
-            return fallback, True
-        return own, True
+                return [float(array[channel])] * _INPUTS[name][1], unread
+            return fallback, unread
+        return own, unread
     return own, False
-
-
-def _leads_nowhere(shader_input: UsdShade.Input) -> bool:
-    """Whether an input is connected to itself, in a circle, or to what does not exist; an interface without a value is no mistake."""
-    attribute, seen = shader_input.GetAttr(), set()
-    while attribute.HasAuthoredConnections():
-        sources = attribute.GetConnections()
-        if not sources or attribute.GetPath() in seen:
-            return bool(sources)
-        seen.add(attribute.GetPath())
-        attribute = attribute.GetStage().GetAttributeAtPath(sources[0])
-        if not attribute:
-            return True
-    return False
-
-
-def _produced(node: UsdShade.Shader, name: str, time: Usd.TimeCode) -> object:
-    """An input's value through whatever interface it is connected to; None where it has none."""
-    found = node.GetInput(name)
-    if not found:
-        return None
-    for attribute in found.GetValueProducingAttributes():
-        return attribute.Get(time)
-    return None
-
-
-def _fit(value: object, width: int) -> tuple[float, ...] | float | None:
-    if value is None or isinstance(value, str):
-        return None
-    try:
-        array = np.asarray(value, np.float64).reshape(-1)
-    except (TypeError, ValueError):
-        return None
-    if width == 3 and len(array) == 4:
-        array = array[:3]  # a texture's rgba fallback
-    if len(array) != width or not (np.abs(array) <= _LARGEST).all():
-        return None
-    return tuple(float(v) for v in array) if width > 1 else float(array[0])

@@ -26,8 +26,9 @@ from hdwarp.stage.facts import FactReader
 from hdwarp.stage.images import Images
 from hdwarp.stage.layer_files import LayerFiles
 from hdwarp.stage.lod import LodRoot
-from hdwarp.stage.materials import binding_targets, bound_materials, nodes_outside, read_material
+from hdwarp.stage.materials import binding_targets, bound_materials, read_material
 from hdwarp.stage.meshes import MeshEntry
+from hdwarp.stage.networks import nodes_outside
 from hdwarp.stage.open import UNREADABLE, metres_per_unit, plain_text, population_mask, report_composition, report_messages
 from hdwarp.stage.path_map import PathMap
 from hdwarp.stage.skinning import Skinning
@@ -429,7 +430,6 @@ class StageReader:
         doubtful, self._materials_in_doubt = self._materials_in_doubt, set()
         given = {path: material for path, material in given.items() if path in self._material_uses}
         self._given_materials = {path: item for path, item in self._given_materials.items() if path in self._material_uses} | given
-        self._images.keep({material.diffuse_texture.image for material in self._given_materials.values()})
         for path in doubtful - self._material_uses.keys():
             self._material_nodes.pop(path, None)
             if self.materials.pop(path, None) is not None:
@@ -441,11 +441,12 @@ class StageReader:
             if path in self._given_materials:
                 continue
             log, material = Diagnostics(), UsdShade.Material(self.stage.GetPrimAtPath(path))
-            changes[path] = self.materials[path] = read_material(material, path, self.time, log)
+            changes[path] = self.materials[path] = read_material(material, path, self.time, self._images, log)
             for kept, found in ((self._material_nodes, nodes_outside(material, path)), (self._material_told, tuple(log))):
                 kept.pop(path, None)
                 if found:
                     kept[path] = found
+        self._images.keep({image for m in self.materials.values() for texture in m.textures for image in texture.images})
 
 
 def _count(counter: Counter[str], name: str, sign: int) -> None:

@@ -24,6 +24,7 @@ class MaterialTable:
             "opacity": wp.float32,
             "opacity_threshold": wp.float32,
             "diffuse_texture": wp.int32,
+            "emissive_texture": wp.int32,
             "opacity_texture": wp.int32,
             "material_id": wp.int32,
         }
@@ -55,10 +56,11 @@ class MaterialTable:
         values = {
             "diffuse_color": [m.diffuse_color if m.diffuse_color is not None else _GREY for m in records],
             "uses_display_color": [m.diffuse_color is None or m.diffuse_texture is not None for m in records],
-            "emissive_color": [m.emissive_color for m in records],
+            "emissive_color": [m.emissive_color if m.emissive_texture is None else (0.0, 0.0, 0.0) for m in records],
             "opacity": [m.opacity for m in records],
             "opacity_threshold": [m.opacity_threshold for m in records],
             "diffuse_texture": [textures.row(m.diffuse_texture) for m in records],
+            "emissive_texture": [textures.row(m.emissive_texture) for m in records],
             "opacity_texture": [textures.row(m.opacity_texture) for m in records],
             "material_id": material_id[rows],
         }

@@ -121,29 +121,40 @@ class MaterialColumns:
     opacity: wp.array[wp.float32]
     opacity_threshold: wp.array[wp.float32]  # above 0: the surface is cut away where its opacity is less
     diffuse_texture: wp.array[wp.int32]  # row of TextureColumns, -1 none
-    opacity_texture: wp.array[wp.int32]  # its alpha takes the place of `opacity`
+    emissive_texture: wp.array[wp.int32]  # where there is one, `emissive_color` is 0
+    opacity_texture: wp.array[wp.int32]  # takes the place of `opacity`
     material_id: wp.array[wp.int32]  # given out
 
 
 @wp.struct
 class TextureColumns:
-    """One row a texture; textures of one image share its words."""
+    """One row a texture, and one a UDIM tile; textures of one image share its words."""
 
     words: wp.array[wp.uint32]  # texels from the upper left corner on: 1 (BYTES, SRGB_BYTES), 2 (HALVES) or 4 (FLOATS) words each
     start: wp.array[wp.int32]  # first word
     width: wp.array[wp.int32]
     height: wp.array[wp.int32]
-    storage: wp.array[wp.int32]  # BYTES, SRGB_BYTES, HALVES, FLOATS
+    storage: wp.array[wp.int32]  # BYTES, HALVES, FLOATS
+    srgb: wp.array[wp.int32]  # 1: red, green and blue are sRGB-encoded
     wrap_s: wp.array[wp.int32]  # BLACK, CLAMP, REPEAT, MIRROR
     wrap_t: wp.array[wp.int32]
-    st: wp.array[wp.int32]  # which set of coordinates it is laid by
+    st: wp.array[wp.int32]  # which set of coordinates it is laid by; NaN there: `st_fallback`
+    st_linear: wp.array[wp.vec4f]  # 2 x 2, row by row: applied to the coordinates before `st_offset` is added
+    st_offset: wp.array[wp.vec2f]
+    st_fallback: wp.array[wp.vec2f]
+    channel: wp.array[wp.int32]  # the one shown, -1: all
+    scale: wp.array[wp.vec4f]
+    bias: wp.array[wp.vec4f]
+    tile_start: wp.array[wp.int32]  # into tile_row
+    tile_count: wp.array[wp.int32]  # 0: the texture is one image
+    fallback: wp.array[wp.vec4f]  # shown where there is no tile
+    tile_row: wp.array[wp.int32]  # of the tiles of a texture, u + 10 v: row, -1 none
     linear: wp.array[wp.float32]  # (256,) linear values of sRGB bytes
 
 
 BYTES = wp.constant(0)
-SRGB_BYTES = wp.constant(1)
-HALVES = wp.constant(2)
-FLOATS = wp.constant(3)
+HALVES = wp.constant(1)
+FLOATS = wp.constant(2)
 
 BLACK = wp.constant(0)  # in the order of stage.columns.WRAPS
 CLAMP = wp.constant(1)

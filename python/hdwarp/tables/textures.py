@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import warp as wp
@@ -11,16 +12,33 @@ from hdwarp.delegate.rows import RowMap
 from hdwarp.errors import Error
 from hdwarp.stage.columns import WRAPS, Image, Material, Texture
 from hdwarp.tables.storage import GrowingArray
-from hdwarp.tables.structs import BYTES, FLOATS, HALVES, SRGB_BYTES, TextureColumns
+from hdwarp.tables.structs import BYTES, FLOATS, HALVES, TextureColumns
 
 _STORAGE = {1: BYTES, 2: HALVES, 4: FLOATS}  # by bytes a component
 _MOST_WORDS = 2**31 - 1
+_AS_GIVEN = {  # columns that are fields of Texture
+    "channel": wp.int32,
+    "scale": wp.vec4f,
+    "bias": wp.vec4f,
+    "st_linear": wp.vec4f,
+    "st_offset": wp.vec2f,
+    "st_fallback": wp.vec2f,
+    "fallback": wp.vec4f,
+}
+_NUMBERS = ("start", "width", "height", "storage", "srgb", "wrap_s", "wrap_t", "st", "tile_start", "tile_count")
+_TYPES = dict.fromkeys(_NUMBERS, wp.int32) | _AS_GIVEN
 
 
 def srgb_decode(encoded: np.ndarray) -> np.ndarray:
     """Linear values of sRGB-encoded ones on [0, 1], in float64; values outside are clamped."""
     encoded = np.clip(np.asarray(encoded, np.float64), 0.0, 1.0)
     return np.where(encoded <= 12.92 * 0.0031308, encoded / 12.92, ((encoded + 0.055) / 1.055) ** 2.4)
+
+
+def _tiles(texture: Texture) -> list[Texture | None]:
+    """What each UDIM tile shows, laid from (0, 0) to (1, 1); [] of a texture that is one image."""
+    tile = replace(texture, wrap_s="clamp", wrap_t="clamp", tiles=())
+    return [None if image is None else replace(tile, image=image) for image in texture.tiles]
 
 
 class TextureTable:
@@ -30,10 +48,13 @@ class TextureTable:
     def __init__(self, device: wp.Device) -> None:
         self.device = device
         self.sets: list[str] = []  # names of the primvars that textures are laid by; a set stays when its last texture goes
-        types = dict.fromkeys(("start", "width", "height", "storage", "wrap_s", "wrap_t", "st"), wp.int32)
-        self._arrays = {name: GrowingArray(dtype, device) for name, dtype in ({"words": wp.uint32} | types).items()}
+        self.emit = False  # some are emissive
+        self._arrays = {name: GrowingArray(dtype, device) for name, dtype in ({"words": wp.uint32, "tile_row": wp.int32} | _TYPES).items()}
         self._linear: wp.array | None = None
-        self._rows, self._images = RowMap(), RowMap()  # Texture -> row, Image -> words
+        self._forget()
+
+    def _forget(self) -> None:
+        self._rows, self._images, self._tiles = RowMap(), RowMap(), RowMap()  # Texture -> row, Image -> words, Texture -> its tiles
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -61,14 +82,16 @@ class TextureTable:
 
     def sync(self, materials: Mapping[int, Material]) -> bool:
         """Hold the textures of ``materials``, and no others; whether all have other rows now. Raises Error for more than 8 GiB of them."""
-        used = {texture: None for m in materials.values() for texture in (m.diffuse_texture, m.opacity_texture) if texture is not None}
-        images = {texture.image for texture in used}
-        for rows, kept in ((self._rows, used), (self._images, images)):
+        whole = dict.fromkeys(texture for m in materials.values() for texture in m.textures)
+        used = dict.fromkeys(tile for texture in whole for tile in _tiles(texture) if tile is not None) | whole  # tiles have rows before
+        images = {texture.image for texture in used if not texture.tiles}
+        self.emit = any(m.emissive_texture is not None for m in materials.values())
+        for rows, kept in ((self._rows, used), (self._images, images), (self._tiles, used)):
             for key in [key for key in rows if key not in kept]:
                 rows.remove(key)
-        restarts = self._rows.allocator.is_sparse or self._images.allocator.is_sparse
+        restarts = any(rows.allocator.is_sparse for rows in (self._rows, self._images, self._tiles))
         if restarts:
-            self._rows, self._images = RowMap(), RowMap()
+            self._forget()
             for growing in self._arrays.values():
                 growing.reset()
         for texture in used:
@@ -77,20 +100,26 @@ class TextureTable:
         return restarts
 
     def _write(self, texture: Texture) -> None:
-        image = texture.image
-        storage = _STORAGE[image.pixels.itemsize]
+        image, tiles, tile_start = texture.image, _tiles(texture), 0
+        srgb = image.srgb if texture.colour_space == "auto" else texture.colour_space == "sRGB"
+        if tiles:
+            tile_start = self._tiles.insert(texture, len(tiles))
+            self._arrays["tile_row"].write(tile_start, np.array([self.row(tile) for tile in tiles]))
         if texture.st not in self.sets:
             self.sets.append(texture.st)
         row = np.array([self._rows.insert(texture)])
         values = {
-            "start": self._start(image),
+            "start": 0 if tiles else self._start(image),
             "width": image.pixels.shape[1],
             "height": image.pixels.shape[0],
-            "storage": SRGB_BYTES if image.srgb and storage == BYTES else storage,
+            "storage": _STORAGE[image.pixels.itemsize],
+            "srgb": srgb,
             "wrap_s": WRAPS.index(texture.wrap_s),
             "wrap_t": WRAPS.index(texture.wrap_t),
             "st": self.sets.index(texture.st),
-        }
+            "tile_start": tile_start,
+            "tile_count": len(tiles),
+        } | {name: getattr(texture, name) for name in _AS_GIVEN}
         for name, value in values.items():
             self._arrays[name].write_rows(row, np.array([value]))
 

@@ -107,7 +107,7 @@ MEANINGS = {
     "subset-family": "a family of subsets that is not what it says it is",
     "subset-indices": "subset indices that name no face",
     "subset-type": "a subset of other than faces",
-    "texture": "inputs that come from textures, which are not supported yet",
+    "texture": "a texture that cannot be read or laid, or one of an input for which textures are not supported yet",
     "topology": "a mesh whose counts and indices do not agree",
     "trim-curves": "trim curves, which are not supported yet",
     "unknown-type": "a prim of a type that no schema here knows",
