@@ -1,4 +1,4 @@
-"""The scene tools of the resolve tests, here too, and the float64 twin of the textures."""
+"""The scene tools of the resolve tests, here too, the float64 twin of the textures, and squares that show some."""
 
 from __future__ import annotations
 
@@ -28,3 +28,9 @@ def tools() -> ModuleType:
 def twin() -> ModuleType:
     """The module texture_twin: look_up, linear_texels."""
     return _module("hdwarp_test_texture_twin", Path(__file__).parent / "texture_twin.py")
+
+
+@pytest.fixture(scope="session")
+def surfaces() -> ModuleType:
+    """The module surface_stage."""
+    return _module("hdwarp_test_surface_stage", Path(__file__).parent / "surface_stage.py")

@@ -84,6 +84,42 @@ def test_no_number_of_coordinates_reads_beyond_the_image(device, wrap):
     assert (found >= 0).all() and (found <= 1).all()
 
 
+def flat(value: float) -> Image:
+    return Image(np.full((1, 1, 4), value, np.float32), False)
+
+
+def test_udim_borders_belong_to_the_tile_that_begins_there(device):
+    """Tiles at (0, 0), (1, 0) and (9, 9); an edge where none begins belongs to the one that ends there, rounding included. NaN, infinite
+    and huge coordinates are in no tile."""
+    tiles = [flat(1.0), flat(2.0), *[None] * 97, flat(9.0)]
+    texture = Texture(tiles[0], "st", tiles=tuple(tiles), fallback=(-1.0, -2.0, -3.0, -4.0))
+    at = {
+        (0.0, 0.0): 1.0,
+        (1.0, 0.5): 2.0,
+        (np.nextafter(np.float32(1), np.float32(0)), 0.5): 1.0,
+        (2.0, 1.0): 2.0,
+        (1.0, 1.0): 2.0,
+        (-1e-7, -1e-7): 1.0,
+        (0.5, 1.0000002): 1.0,
+        (2.0000002, -1e-7): 2.0,
+        (9.0, 9.0): 9.0,
+        (10.0, 10.0): 9.0,
+        (8.9999995, 9.5): 9.0,
+    }
+    holes = [(0.5, 1.001), (-0.001, 0.5), (2.001, 0.5), (10.5, 9.5), (9.5, 10.5), (10.5, 0.5), (1e30, 0.5), (0.5, -3e38), (np.inf, 0.5)]
+    (found,) = shown([texture], [*at, *holes], device)
+    assert found[: len(at), 0].tolist() == list(at.values())
+    assert (found[len(at) :] == (-1.0, -2.0, -3.0, -4.0)).all()
+    (found,) = shown([texture], [(np.nan, 0.5)], device)
+    assert found[0, 0] == 1.0  # no primvar: the fallback of the coordinates, (0, 0)
+
+
+def test_what_is_shown_is_finite(device):
+    texture = Texture(Image(np.full((1, 1, 4), 3e38, np.float32), False), "st", scale=(1e30, -1e30, 0.0, 1.0), colour_space="sRGB")
+    (found,) = shown([texture], [(0.5, 0.5)], device)
+    assert np.isfinite(found).all()
+
+
 def test_shown_colours_compile_to_ptx(tmp_path):
     (path,) = wp.compile_aot_module(shown_kernel(1).module, arch=80, module_dir=tmp_path, use_ptx=True)
     assert "shown" in path.read_text()

@@ -65,3 +65,21 @@ def test_memory_goes_with_most_of_the_images(device):
     assert sum(array.capacity for array in table.device_arrays()) < before / 100
     at = column(table, "start")[table.row(small)]
     assert column(table, "words")[at : at + 4] == [0x05050505] * 4
+
+
+def test_tiles_and_colour_spaces_share_images(device):
+    """Four textures of two images, two of them in tiles: the words of two images; what has gone gives its tiles back."""
+    table, a, b = TextureTable(wp.get_device(device)), image(4, 1), image(4, 2)
+    udim, raw, other = Texture(a, "st", tiles=(a, None, b, a)), Texture(a, "st", colour_space="raw"), Texture(b, "st", channel=2)
+    table.sync(materials(udim, raw, other, Texture(b, "st")))
+    start, count = column(table, "tile_start")[table.row(udim)], column(table, "tile_count")[table.row(udim)]
+    rows = column(table, "tile_row")[start : start + count]
+    assert (count, rows[1], rows[0]) == (4, -1, rows[3])
+    starts = column(table, "start")
+    assert starts[rows[0]] == starts[table.row(raw)] != starts[rows[2]] == starts[table.row(other)]
+    assert sorted({word for word in column(table, "words") if word}) == [0x01010101, 0x02020202]
+    assert sum(word != 0 for word in column(table, "words")) == 32
+    table.sync(materials(raw))
+    assert len(table) == 1
+    table.sync(materials(raw, udim))
+    assert len(table) == 4  # it, and a tile of each image

@@ -11,7 +11,7 @@ from hdwarp.tables.structs import BLACK, FLOATS, HALVES, MIRROR, REPEAT, Texture
 
 _LARGEST = wp.constant(1.0e30)  # what textures show; so that what is computed with it is finite
 _TILES_WIDE = wp.constant(10)  # of UDIM
-_EDGE = wp.constant(1.0e-5)  # beyond a tile that has no neighbour there it still shows: interpolated coordinates end about there
+_EDGE = wp.constant(1.0e-5)  # so far beyond a tile that has no neighbour there it still shows: where interpolated coordinates end
 
 
 @wp.func
@@ -103,6 +103,13 @@ def filtered(textures: TextureColumns, texture: wp.int32, st: wp.vec2f) -> wp.ve
 
 
 @wp.func
+def beside(x: wp.float32, cell: wp.float32) -> wp.float32:
+    """The cell that ends, or begins, where ``x`` in ``cell`` is; ``cell`` itself away from its edges."""
+    within = x - cell
+    return wp.where(within < _EDGE, cell - 1.0, wp.where(within > 1.0 - _EDGE, cell + 1.0, cell))
+
+
+@wp.func
 def tile_row(textures: TextureColumns, texture: wp.int32, u: wp.float32, v: wp.float32) -> wp.int32:
     """Row of the UDIM tile from (u, v), both whole, to (u + 1, v + 1); -1 none."""
     if not (u >= 0.0 and u < float(_TILES_WIDE) and v >= 0.0 and v < float(_TILES_WIDE)):
@@ -125,19 +132,17 @@ def look_up(textures: TextureColumns, texture: wp.int32, coordinates: wp.vec2f) 
     image = texture
     if textures.tile_count[texture] > 0:
         u, v = wp.floor(st[0]), wp.floor(st[1])
-        left, below = wp.where(st[0] - u < _EDGE, u - 1.0, u), wp.where(st[1] - v < _EDGE, v - 1.0, v)
+        across, along = beside(st[0], u), beside(st[1], v)
         image = tile_row(textures, texture, u, v)
-        if image < 0 and left != u:
-            image = tile_row(textures, texture, left, v)
-            if image >= 0:
-                u = left
-        if image < 0 and below != v:
-            image = tile_row(textures, texture, u, below)
-            if image < 0 and left != u:
-                image = tile_row(textures, texture, left, below)
-                if image >= 0:
-                    u = left
-            v = below
+        if image < 0 and across != u:
+            image = tile_row(textures, texture, across, v)
+            u = wp.where(image >= 0, across, u)
+        if image < 0 and along != v:
+            v = along
+            image = tile_row(textures, texture, u, v)
+            if image < 0 and across != u:
+                u = across
+                image = tile_row(textures, texture, u, v)
         st = st - wp.vec2f(u, v)
     colour = textures.fallback[texture]
     if image >= 0:
