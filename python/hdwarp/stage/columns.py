@@ -142,8 +142,6 @@ WRAPS = ("black", "clamp", "repeat", "mirror")
 COLOUR_SPACES = ("auto", "raw", "sRGB")
 """How red, green and blue of a texture are encoded, by UsdUVTexture's names; auto: as its image says."""
 
-MAX_TILES = 100  # of a texture: UDIM has 1001 to 1100
-
 
 @dataclass(frozen=True, slots=True)
 class Texture:

@@ -9,7 +9,7 @@ import numpy as np
 from pxr import Sdf, Usd, UsdShade
 
 from hdwarp.errors import Diagnostics
-from hdwarp.stage.columns import COLOUR_SPACES, MAX_TILES, WRAPS, Texture
+from hdwarp.stage.columns import COLOUR_SPACES, WRAPS, Texture
 from hdwarp.stage.images import ImageError, ImageFile, Images
 from hdwarp.stage.open import UNREADABLE
 
@@ -75,9 +75,6 @@ class Network:
         files, unread = {}, ""
         for path, tile in self._tiles(attribute, asset):
             number = int(tile) - _FIRST_TILE
-            if not 0 <= number < MAX_TILES:
-                self._warn("texture", f"inputs:file of <{node.GetPath()}>: @{path}@ is tile {tile}; UDIM has 1001 to 1100, it is left out")
-                continue
             try:
                 files[number] = self.images.read(Sdf.AssetPath(path, path))
             except ImageError as error:
@@ -88,7 +85,7 @@ class Network:
         return dict(sorted(files.items()))
 
     def _tiles(self, attribute: Usd.Attribute, asset: Sdf.AssetPath) -> list[tuple[str, str]]:
-        """(resolved path, number) of the tiles of a path with <UDIM>, which is anchored where it is authored."""
+        """(resolved path, number from 1001 to 1100) of the tiles of a path with <UDIM>, which is anchored where it is authored."""
         layer = next(
             (spec.layer for spec in attribute.GetPropertyStack(self.time) if _has_value(spec)), attribute.GetStage().GetRootLayer()
         )

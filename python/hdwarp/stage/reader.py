@@ -446,7 +446,8 @@ class StageReader:
                 kept.pop(path, None)
                 if found:
                     kept[path] = found
-        self._images.keep({image for m in self.materials.values() for texture in m.textures for image in texture.images})
+        if changes:
+            self._images.keep({image for m in self.materials.values() for texture in m.textures for image in texture.images})
 
 
 def _count(counter: Counter[str], name: str, sign: int) -> None:
