@@ -230,6 +230,19 @@ def test_transforms_beyond_all_bounds_stay_finite(read, png):
     assert np.isfinite(np.float32(texture.st_linear)).all()
 
 
+@pytest.mark.parametrize(("count", "fits"), [(64, True), (5000, False)])
+def test_chains_of_transforms(read, png, count, fits):
+    """As many as anybody would author are laid one after another; more are told, and end nothing."""
+    body = "float2 inputs:in.connect = </m/%s.outputs:result>\nfloat2 inputs:translation = (0.25, 0)"
+    others = "\n".join(node(f"x{k}", "UsdTransform2d", body % (f"x{k + 1}" if k + 1 < count else "r")) for k in range(count))
+    found = read(textured(png("a.png"), "float2 inputs:st.connect = </m/x0.outputs:result>", others + "\n" + READER))
+    assert found.codes("/m") == ([] if fits else ["texture"])
+    if fits:
+        assert diffuse(found).st_offset == pytest.approx((count / 4, 0))
+    else:
+        assert "64 transforms" in found.message("texture")
+
+
 def test_files_over_time_are_those_of_the_time(read, png, stage_of):
     stage = stage_of(textured(png("a.png", 1)))
     file = stage.GetAttributeAtPath("/m/t.inputs:file")

@@ -18,6 +18,7 @@ CHANNELS = {"r": 0, "g": 1, "b": 2, "a": 3}
 _OUTPUTS = {"rgb": -1} | CHANNELS
 _UDIM = "<UDIM>"
 _FIRST_TILE = 1001
+_MOST_TRANSFORMS = 64  # one after another
 
 
 class _Unsupported(Exception):
@@ -41,7 +42,7 @@ class Network:
         try:
             if output not in _OUTPUTS:
                 raise _Unsupported(f"output '{output}' of <{node.GetPath()}> is none of a UsdUVTexture ({', '.join(_OUTPUTS)})")
-            where = self._coordinates(node, "st", set())
+            where = self._coordinates(node)
             files = self._files(node)
         except ImageError as error:
             self._warn("texture", f"inputs:{name}: inputs:file of <{node.GetPath()}>: {error}; its fallback is used")
@@ -100,35 +101,37 @@ class Network:
 
     # -- where they are laid ----------------------------------------------------------------------------------------------
 
-    def _coordinates(self, node: UsdShade.Shader, name: str, seen: set[str]) -> _Coordinates:
-        """What an input of texture coordinates comes from. Raises _Unsupported."""
+    def _coordinates(self, node: UsdShade.Shader) -> _Coordinates:
+        """Where a texture is laid. Raises _Unsupported."""
+        name, transforms = "st", []
+        while (attribute := producing(node, name)) is not None and not UsdShade.Input.IsInput(attribute):
+            source = UsdShade.Shader(attribute.GetPrim())
+            path, identifier = source.GetPath(), (source.GetShaderId() if source else None) or ""
+            if identifier == "UsdPrimvarReader_float2":
+                return self._read_by(source).transformed(transforms)
+            if identifier != "UsdTransform2d":
+                told = f"'{identifier}'" if identifier else "without info:id"
+                raise _Unsupported(
+                    f"inputs:{name} of <{node.GetPath()}> comes from <{path}>, a shader {told}, which is not supported there"
+                )
+            if path in (known := {transform.path for transform in transforms}) or len(known) == _MOST_TRANSFORMS:
+                said = "comes round in a circle to" if path in known else f"is connected through {len(known)} transforms to"
+                raise _Unsupported(f"inputs:{name} of <{node.GetPath()}> {said} <{path}>")
+            scale, (degrees,) = self._numbers(source, "scale", (1.0, 1.0)), self._numbers(source, "rotation", (0.0,))
+            transforms.append(_Transform(path, scale, degrees, self._numbers(source, "translation", (0.0, 0.0))))
+            node, name = source, "in"
         told = node.GetInput(name)
-        attribute = producing(node, name)
-        if attribute is None or UsdShade.Input.IsInput(attribute):
-            if told and leads_nowhere(told):
-                self._warn("material-connection", f"inputs:{name} of <{node.GetPath()}> is connected to nothing; its own value is used")
-            return _Coordinates.constant(self._numbers(node, name, (0.0, 0.0)))
-        source = UsdShade.Shader(attribute.GetPrim())
-        path = str(source.GetPath())
-        if path in seen:
-            raise _Unsupported(f"inputs:{name} of <{node.GetPath()}> comes round in a circle to <{path}>")
-        seen.add(path)
-        identifier = (source.GetShaderId() if source else None) or ""
-        if identifier == "UsdTransform2d":
-            return self._coordinates(source, "in", seen).transformed(
-                self._numbers(source, "scale", (1.0, 1.0)),
-                self._numbers(source, "rotation", (0.0,))[0],
-                self._numbers(source, "translation", (0.0, 0.0)),
-            )
-        if identifier != "UsdPrimvarReader_float2":
-            told = f"'{identifier}'" if identifier else "without info:id"
-            raise _Unsupported(f"inputs:{name} of <{node.GetPath()}> comes from <{path}>, a shader {told}, which is not supported there")
-        name = produced(source, "varname", self.time)
-        fallback = self._numbers(source, "fallback", (0.0, 0.0))
-        if not isinstance(name, str) or not name:
-            self._warn("texture", f"inputs:varname of <{path}> names no primvar; its fallback is used. Author one, such as st")
-            return _Coordinates.constant(fallback)
-        return _Coordinates(name, fallback, np.eye(2), np.zeros(2))
+        if told and leads_nowhere(told):
+            self._warn("material-connection", f"inputs:{name} of <{node.GetPath()}> is connected to nothing; its own value is used")
+        return _Coordinates.constant(self._numbers(node, name, (0.0, 0.0))).transformed(transforms)
+
+    def _read_by(self, reader: UsdShade.Shader) -> _Coordinates:
+        name, fallback = produced(reader, "varname", self.time), self._numbers(reader, "fallback", (0.0, 0.0))
+        if isinstance(name, str) and name:
+            return _Coordinates(name, fallback, np.eye(2), np.zeros(2))
+        message = f"inputs:varname of <{reader.GetPath()}> names no primvar; its fallback is used. Author one, such as st"
+        self._warn("texture", message)
+        return _Coordinates.constant(fallback)
 
     # -- values -----------------------------------------------------------------------------------------------------------
 
@@ -152,6 +155,16 @@ class Network:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class _Transform:
+    """A UsdTransform2d."""
+
+    path: Sdf.Path
+    scale: tuple[float, ...]
+    degrees: float
+    translation: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class _Coordinates:
     """linear (2, 2) x primvar + offset (2,)."""
 
@@ -164,17 +177,20 @@ class _Coordinates:
     def constant(cls, value: tuple[float, float]) -> _Coordinates:
         return cls("st", (0.0, 0.0), np.zeros((2, 2)), np.array(value))  # any primvar: it counts for nothing
 
-    def transformed(self, scale: tuple[float, ...], degrees: float, translation: tuple[float, ...]) -> _Coordinates:
-        """UsdTransform2d: scaled, turned counter-clockwise, moved."""
-        turn = np.radians(degrees % 360.0)
-        by = np.array(((np.cos(turn), -np.sin(turn)), (np.sin(turn), np.cos(turn)))) * scale
-        return _Coordinates(self.st, self.fallback, by @ self.linear, by @ self.offset + translation)
+    def transformed(self, transforms: list[_Transform]) -> _Coordinates:
+        """By ``transforms``, the last first: scaled, turned counter-clockwise, moved. Kept within float32."""
+        linear, offset = self.linear, self.offset
+        for transform in reversed(transforms):
+            turn = np.radians(transform.degrees % 360.0)
+            by = np.array(((np.cos(turn), -np.sin(turn)), (np.sin(turn), np.cos(turn)))) * transform.scale
+            linear = np.clip(by @ linear, -LARGEST, LARGEST)
+            offset = np.clip(by @ offset + transform.translation, -LARGEST, LARGEST)
+        return _Coordinates(self.st, self.fallback, linear, offset)
 
     @property
     def placed(self) -> tuple[tuple[float, ...], tuple[float, ...], tuple[float, float]]:
-        """The linear part, the offset and the fallback as `Texture` has them, within float32."""
-        linear, offset = (np.clip(part, -LARGEST, LARGEST).ravel().tolist() for part in (self.linear, self.offset))
-        return tuple(linear), tuple(offset), self.fallback
+        """The linear part, the offset and the fallback, as `Texture` has them."""
+        return tuple(self.linear.ravel().tolist()), tuple(self.offset.tolist()), self.fallback
 
 
 def _has_value(spec: Sdf.PropertySpec) -> bool:
