@@ -195,6 +195,40 @@ def test_opacity_cuts_below_its_threshold(surfaces, wanted, tmp_path, device, ou
     assert frame["albedo"][sure & ~there] == pytest.approx(np.tile([1, 0, 1, 1], ((sure & ~there).sum(), 1)))
 
 
+@pytest.mark.parametrize("there", [True, False])
+def test_holes_too_are_laid_by_the_readers_fallback(surfaces, tmp_path, device, there):
+    """On what lacks the primvar: all of it is there, or none, as the one texel at the fallback is; the one at (0, 0) says the opposite."""
+    import PIL.Image
+
+    pixels = np.full((2, 2, 4), 255, np.uint8)
+    pixels[1, 0, 3], pixels[0, 1, 3] = (0, 255) if there else (255, 0)
+    PIL.Image.fromarray(pixels).save(tmp_path / "a.png")
+    stage = surfaces.square()
+    reader = surfaces.reader(stage, varname="gone", fallback=(0.75, 0.75))
+    path = surfaces.texture(stage, tmp_path / "a.png", reader, wrapS="clamp", wrapT="clamp")
+    surfaces.connect(stage, "opacity", "float", f"{path}.outputs:a")
+    surfaces.constant(stage, "opacityThreshold", "float", 0.5)
+    assert ((surfaces.look(stage, device)["primId"] >= 0) == there).all()
+
+
+def test_a_sensor_sees_that_a_texture_it_shows_begins_to_emit(surfaces, tmp_path, device):
+    stage = surfaces.square()
+    path = surfaces.diffuse(stage, surfaces.image(tmp_path)[0])
+    scene = hdwarp.Scene(stage, device=device)
+    sensor = hdwarp.SensorCamera(scene, cameras="/c", resolution=(surfaces.SIZE, surfaces.SIZE))
+    out = sensor.allocate(["color"])
+    sensor.update(None, out)
+    before = out["color"].numpy()[..., :3].copy()
+    surfaces.connect(stage, "emissiveColor", "color3f", f"{path}.outputs:rgb")
+    scene.sync()
+    sensor.update(None, out)
+    assert before.max() > 0.1 and out["color"].numpy()[..., :3] == pytest.approx(2.0 * before, abs=1e-5)
+    stage.RemovePrim(path)
+    scene.sync()
+    sensor.update(None, out)
+    assert not out["color"].numpy()[..., :3].any()
+
+
 def test_udim_tiles_their_borders_and_holes(surfaces, wanted, tmp_path, device):
     """A tile shows (u, v) to (u + 1, v + 1), edges included, and beyond the middles of its outer texels goes on as they are; where there is
     none the fallback is shown, as it is: unscaled."""

@@ -8,7 +8,9 @@ import pytest
 from pxr import Gf, Sdf, Usd, UsdUtils
 
 from hdwarp.errors import Severity
+from hdwarp.stage.changes import StageEdits
 from hdwarp.stage.columns import Texture
+from hdwarp.stage.reader import StageReader
 
 
 @pytest.fixture
@@ -145,6 +147,22 @@ def test_tiles_in_a_package(read, png, tmp_path, monkeypatch):
         file.unlink()
     texture = diffuse(read(Usd.Stage.Open(str(tmp_path / "a.usdz"))))
     assert [k for k, tile in enumerate(texture.tiles) if tile is not None] == [0, 11]
+
+
+def test_images_that_go_on_being_used_are_not_decoded_again(png, stage_of):
+    surface = DIFFUSE + "\ncolor3f inputs:emissiveColor.connect = </m/u.outputs:rgb>"
+    other = node("u", "UsdUVTexture", f"asset inputs:file = @{png('b.png', 9)}@\n{LAID}")
+    stage = stage_of(textured(png("a.png"), others=READER + "\n" + other, surface=surface))
+    reader = StageReader(stage)
+    reader.update(StageEdits(), Usd.TimeCode.EarliestTime())
+    before = reader.materials["/m"]
+    stage.GetAttributeAtPath("/m/s.inputs:diffuseColor").SetConnections(["/m/t.outputs:r"])
+    reader.update(StageEdits({"/m/s"}), Usd.TimeCode.EarliestTime())
+    after = reader.materials["/m"]
+    assert after.diffuse_texture.channel == 0
+    assert after.emissive_texture.image is before.emissive_texture.image
+    reader.update(StageEdits({"/m/s"}), Usd.TimeCode.EarliestTime())
+    assert reader.materials["/m"].emissive_texture.image is before.emissive_texture.image
 
 
 # -- what is wrong -------------------------------------------------------------------------------------------------------------

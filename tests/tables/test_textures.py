@@ -6,6 +6,7 @@ import numpy as np
 import warp as wp
 
 from hdwarp.stage.columns import Image, Material, Texture
+from hdwarp.tables.materials import MaterialTable
 from hdwarp.tables.textures import TextureTable
 
 
@@ -83,3 +84,18 @@ def test_tiles_and_colour_spaces_share_images(device):
     assert len(table) == 1
     table.sync(materials(raw, udim))
     assert len(table) == 4  # it, and a tile of each image
+
+
+def test_a_texture_takes_the_place_of_a_constant(device):
+    """The emitted constant of the row beside it stays."""
+    textures, table = TextureTable(wp.get_device(device)), MaterialTable(wp.get_device(device))
+    rows = {
+        0: Material("/a", emissive_color=(1, 2, 3), emissive_texture=Texture(image(1), "st")),
+        1: Material("/b", emissive_color=(4, 5, 6)),
+    }
+    textures.sync(rows)
+    assert textures.emit
+    table.sync(rows, np.arange(2), np.arange(2), textures)
+    assert table.columns.emissive_color.numpy()[:2].tolist() == [[0, 0, 0], [4, 5, 6]]
+    textures.sync({1: rows[1]})
+    assert not textures.emit

@@ -103,25 +103,25 @@ class Network:
 
     def _coordinates(self, node: UsdShade.Shader) -> _Coordinates:
         """Where a texture is laid. Raises _Unsupported."""
-        name, transforms = "st", []
+        name, transforms, seen = "st", [], set()
         while (attribute := producing(node, name)) is not None and not UsdShade.Input.IsInput(attribute):
-            source = UsdShade.Shader(attribute.GetPrim())
+            source, here = UsdShade.Shader(attribute.GetPrim()), f"inputs:{name} of <{node.GetPath()}>"
             path, identifier = source.GetPath(), (source.GetShaderId() if source else None) or ""
             if identifier == "UsdPrimvarReader_float2":
                 return self._read_by(source).transformed(transforms)
             if identifier != "UsdTransform2d":
-                told = f"'{identifier}'" if identifier else "without info:id"
-                raise _Unsupported(
-                    f"inputs:{name} of <{node.GetPath()}> comes from <{path}>, a shader {told}, which is not supported there"
-                )
-            if path in (known := {transform.path for transform in transforms}) or len(known) == _MOST_TRANSFORMS:
-                said = "comes round in a circle to" if path in known else f"is connected through {len(known)} transforms to"
-                raise _Unsupported(f"inputs:{name} of <{node.GetPath()}> {said} <{path}>")
+                kind = f"'{identifier}'" if identifier else "without info:id"
+                raise _Unsupported(f"{here} comes from <{path}>, a shader {kind}, which is not supported there")
+            if path in seen:
+                raise _Unsupported(f"{here} comes round in a circle to <{path}>")
+            if len(seen) == _MOST_TRANSFORMS:
+                raise _Unsupported(f"{here} is connected through {_MOST_TRANSFORMS} transforms to one more, <{path}>")
+            seen.add(path)
             scale, (degrees,) = self._numbers(source, "scale", (1.0, 1.0)), self._numbers(source, "rotation", (0.0,))
-            transforms.append(_Transform(path, scale, degrees, self._numbers(source, "translation", (0.0, 0.0))))
+            transforms.append(_Transform(scale, degrees, self._numbers(source, "translation", (0.0, 0.0))))
             node, name = source, "in"
-        told = node.GetInput(name)
-        if told and leads_nowhere(told):
+        last = node.GetInput(name)
+        if last and leads_nowhere(last):
             self._warn("material-connection", f"inputs:{name} of <{node.GetPath()}> is connected to nothing; its own value is used")
         return _Coordinates.constant(self._numbers(node, name, (0.0, 0.0))).transformed(transforms)
 
@@ -158,7 +158,6 @@ class Network:
 class _Transform:
     """A UsdTransform2d."""
 
-    path: Sdf.Path
     scale: tuple[float, ...]
     degrees: float
     translation: tuple[float, ...]
