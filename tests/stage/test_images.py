@@ -8,6 +8,7 @@ import zipfile
 import numpy as np
 import OpenEXR
 import PIL.Image
+import PIL.TiffImagePlugin
 import pytest
 from pxr import Sdf
 
@@ -132,3 +133,13 @@ def test_what_is_missing_is_told(tmp_path):
         Images().read(Sdf.AssetPath("a.png", ""))
     with pytest.raises(ImageError, match="cannot be opened"):
         read(tmp_path / "none.png")
+
+
+def test_wrap_modes_of_a_tiff(tmp_path):
+    """Pixar's tag, as OpenImageIO writes it; what it cannot mean is as if it were not there."""
+    for text, expected in (("periodic,clamp", ("repeat", "clamp")), ("mirror", ("mirror", "mirror")), ("wild,clamp", None)):
+        tags = PIL.TiffImagePlugin.ImageFileDirectory_v2()
+        tags[33303] = text
+        tags.tagtype[33303] = 2
+        PIL.Image.new("RGB", (2, 2)).save(tmp_path / "a.tif", tiffinfo=tags)
+        assert Images().read(Sdf.AssetPath("a.tif", str(tmp_path / "a.tif"))).wraps == expected
