@@ -281,13 +281,48 @@ class WorldGroup:
         return self.root_label(world) + path[len(self.root) :]
 
 
+class LightKind(IntEnum):
+    """What a light is; the number is the one the device tables hold. `Light.size` says how large, in the light's own space."""
+
+    DISTANT = 0  # shines down -Z; size: cosine of half the angle it fills
+    POINT = 1  # a sphere that counts as a point: `radiance` is its intensity, radiance times pi r^2
+    SPHERE = 2  # about the origin; size: radius
+    DISK = 3  # at z = 0, shines down -Z from one side; size: radius
+    RECT = 4  # at z = 0, shines down -Z from one side; size: width along x, height along y
+    CYLINDER = 5  # along x, without ends; size: length, radius
+    LINE = 6  # a cylinder that counts as a line: `radiance` is what a metre of it sends out square to it, radiance times 2 r; size: length
+    DOME = 7  # around everything: light that comes from direction d of its own space (pole +Y, middle of the image +Z, see `latlong`)
+    MESH = 8  # a gprim that shines from its front
+
+
 @dataclass(slots=True, eq=False)
 class Light:
-    """Where a light is: a UsdLux prim, or a gprim with MeshLightAPI."""
+    """A UsdLux light, or a gprim with MeshLightAPI, at one time. All values are finite; what is not was told and has its fallback."""
 
     path: str
     world_from_light: np.ndarray  # (4, 4) float64 rigid, metres; it shines down -Z where its kind has a direction
     body: str = ""  # path of the body that carries it
+    kind: LightKind = LightKind.POINT
+    axes: np.ndarray = field(default_factory=lambda: np.eye(3))  # (3, 3) float64: scale and shear of its shape, applied before the pose
+    radiance: tuple[float, float, float] = (0.0, 0.0, 0.0)  # linear Rec.709: intensity, exposure, colour, temperature, normalized; >= 0
+    size: tuple[float, float] = (0.0, 0.0)  # metres, see LightKind
+    diffuse: float = 1.0  # multipliers
+    specular: float = 1.0
+    cone_angle: float = np.pi / 2  # radians off -Z beyond which it is dark; pi / 2 and no focus: not shaped
+    cone_softness: float = 0.0
+    focus: float = 0.0
+    focus_tint: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    shadow: bool = True
+    shadow_color: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    shadow_distance: float = -1.0  # metres; < 0: as far as there is anything
+    shadow_falloff: float = -1.0
+    shadow_falloff_gamma: float = 1.0
+    texture: Texture | None = None  # of RECT and DOME
+    projection: str = "latlong"  # of a DOME's texture: latlong, mirroredBall or angular
+    light_link: tuple[str, ...] | None = None  # paths of the prims that it lights, None: all of them
+    shadow_link: tuple[str, ...] | None = None  # paths of the prims that cast its shadows, None: all of them
+    mesh: str = ""  # path of the gprim of a MESH light
+    visible: bool = True  # False: it is off
 
 
 # (path, paths of its point instancers from the outermost on, which one of several with both alike)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warp as wp
 
-from hdwarp.stage.columns import GeometryKind
+from hdwarp.stage.columns import GeometryKind, LightKind
 
 vec8f = wp.types.vector(length=8, dtype=wp.float32)
 vec8i = wp.types.vector(length=8, dtype=wp.int32)
@@ -22,6 +22,16 @@ PLANE = wp.constant(int(GeometryKind.PLANE))
 POINTS = wp.constant(int(GeometryKind.POINTS))
 TUBES = wp.constant(int(GeometryKind.TUBES))
 RIBBONS = wp.constant(int(GeometryKind.RIBBONS))
+
+DISTANT_LIGHT = wp.constant(int(LightKind.DISTANT))
+POINT_LIGHT = wp.constant(int(LightKind.POINT))
+SPHERE_LIGHT = wp.constant(int(LightKind.SPHERE))
+DISK_LIGHT = wp.constant(int(LightKind.DISK))
+RECT_LIGHT = wp.constant(int(LightKind.RECT))
+CYLINDER_LIGHT = wp.constant(int(LightKind.CYLINDER))
+LINE_LIGHT = wp.constant(int(LightKind.LINE))
+DOME_LIGHT = wp.constant(int(LightKind.DOME))
+MESH_LIGHT = wp.constant(int(LightKind.MESH))
 
 
 @wp.struct
@@ -210,6 +220,30 @@ class ClipPlane:
 
     offset: wp.vec3d
     rate: wp.vec3d
+
+
+@wp.struct
+class LightColumns:
+    """Lights: a row a light and world, globals first, then world by world. Places are in the frame of the light's world, as those of
+    instances are."""
+
+    start: wp.array[wp.int32]  # (world_count + 2,) first row: of the globals, of world 0, ... and the number of rows
+    kind: wp.array[wp.int32]  # DISTANT_LIGHT, ...; -1: off
+    linear: wp.array[wp.mat33f]  # world = linear * light + translation; scale of the light's shape in it, in metres
+    translation: wp.array[wp.vec3d]
+    radiance: wp.array[wp.vec3f]  # that leaves the light, linear Rec.709; of POINT and LINE lights see LightKind
+    size: wp.array[wp.vec4f]  # in the light's own space, see LightKind
+    diffuse: wp.array[wp.float32]  # multipliers
+    specular: wp.array[wp.float32]
+    cone: wp.array[wp.vec4f]  # cosine where the cone ends, cosine where it begins to fade, focus, 1 where there is anything to shape
+    focus_tint: wp.array[wp.vec3f]
+    shadow: wp.array[wp.int32]  # 1: what it lights can be in shadow
+    shadow_color: wp.array[wp.vec3f]
+    shadow_reach: wp.array[wp.vec3f]  # [m] how far away occluders count, over what distance before that shadows fade, and the fade's gamma
+    texture: wp.array[wp.int32]  # row of TextureColumns: of RECT and DOME lights; -1 none
+    link: wp.array[wp.int32]  # bit of InstanceColumns.light_links that what it lights has; 0: it lights everything
+    shadow_link: wp.array[wp.int32]  # the same for what casts its shadows; 0: everything does
+    dome: wp.array[wp.int32]  # first number of DomeTables of a DOME light; -1 others
 
 
 @wp.struct
