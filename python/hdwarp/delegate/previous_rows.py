@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hdwarp.delegate.mesh_content import same_topology
+from hdwarp.delegate.previous_points import previous_points
 from hdwarp.stage.columns import Camera, Gprim, GprimKey, MeshGeometry, StageChanges
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ class MovedRows:
     rows: np.ndarray  # (n,) int64, each once, in any order
     transforms: np.ndarray  # (n, 3, 4) float64 world_from_object of then
     deformed: list[tuple[np.ndarray, MeshGeometry, int]] = field(default_factory=list)
-    """(rows, mesh of then, mesh row of now): meshes whose points moved, triangles being the same."""
+    """(rows, geometry of now with the points of then, mesh row of now): what has other points, by `previous_points`."""
 
 
 class PreviousRows:
@@ -34,12 +34,15 @@ class PreviousRows:
     def __init__(self) -> None:
         self._gprims: dict[GprimKey, Gprim | None] = {}  # None: there was none
         self._cameras: dict[str, Camera | None] = {}
+        # By their ids: two geometries, which are kept, so that the ids stay theirs, and what `previous_points` makes of them.
+        self._matched: dict[tuple[int, int], tuple[MeshGeometry, MeshGeometry, MeshGeometry | None]] = {}
         self.frame = 0  # counts
 
     def advance(self) -> None:
         """A frame begins: what it will be compared with is how things are now."""
         self._gprims.clear()
         self._cameras.clear()
+        self._matched.clear()
         self.frame += 1
 
     def note(self, index: RenderIndex, changes: StageChanges) -> None:
@@ -62,30 +65,34 @@ class PreviousRows:
 
     def moved(self, index: RenderIndex) -> MovedRows:
         """Where what is drawn now was before. What is new was nowhere; what has another kind of geometry now counts as new."""
-        rows, transforms, deformed = [], [], []
+        rows, transforms, deformed, matched = [], [], [], {}
         for key, before in self._gprims.items():
             now = index.gprims.get(key)
             if before is None or now is None or before is now or before.kind != now.kind:
                 continue
             here, there = _same_instances(before, now)
-            shapes = _other_points(before.mesh, now.mesh)
-            if not shapes and np.array_equal(before.transforms[there], now.transforms[here]):
+            then = self._then(before.mesh, now.mesh, matched)
+            if then is None and np.array_equal(before.transforms[there], now.transforms[here]):
                 continue
             transforms.append(before.transforms[there, :3])
             here = np.arange(len(now.transforms))[here] + index.gprim_rows.run(key)[0]
             rows.append(here)
-            if shapes:
-                deformed.append((here, before.mesh, int(index.instances["mesh"][here[0]]) if len(here) else -1))
+            if then is not None:
+                deformed.append((here, then, int(index.instances["mesh"][here[0]]) if len(here) else -1))
+        self._matched = matched
         if not rows:
             return MovedRows(np.zeros(0, np.int64), np.zeros((0, 3, 4)))
         return MovedRows(np.concatenate(rows), np.concatenate(transforms), [item for item in deformed if item[2] >= 0])
 
-
-def _other_points(before: MeshGeometry | None, now: MeshGeometry | None) -> bool:
-    """Whether a mesh has other points and the same triangles: where triangles differ, a surface is taken to move with its transform."""
-    if before is None or now is None or before is now or len(before.points) != len(now.points):
-        return False
-    return not np.array_equal(before.points, now.points) and same_topology(before, now)
+    def _then(self, before: MeshGeometry | None, now: MeshGeometry | None, matched: dict) -> MeshGeometry | None:
+        """`previous_points`, once for all that share both, and again only where either is another than at the last call; noted in
+        ``matched``."""
+        if before is None or now is None or before is now:
+            return None
+        key = id(before), id(now)
+        if key not in matched:
+            matched[key] = self._matched.get(key) or (before, now, previous_points(before, now))
+        return matched[key][2]
 
 
 def _same_instances(before: Gprim, now: Gprim) -> tuple[np.ndarray | slice, np.ndarray | slice]:

@@ -239,11 +239,10 @@ class PreviousPoses:
         self._points.clear()
         self._boxes = []
         for rows, mesh, mesh_row in self._moved.deformed:
-            key = (id(mesh), mesh_row)
+            key, points = (id(mesh), mesh_row), meshes.in_space_of(mesh_row, mesh.points)
             if key not in blocks:
                 blocks[key] = self._points.size
-                self._points.write(self._points.size, meshes.in_space_of(mesh_row, mesh.points))
-            points = meshes.in_space_of(mesh_row, mesh.points)
+                self._points.write(self._points.size, points)
             reach = 0.0 if mesh.radii is None else float(mesh.radii.max(initial=0.0)) / meshes.scale[mesh_row]
             box = points.min(axis=0) - reach, points.max(axis=0) + reach
             self._boxes.append((np.sort(rows), np.stack(box)))
