@@ -95,9 +95,9 @@ def _locate(before: MeshGeometry, now: MeshGeometry) -> _Places | None:
     keys = segment_then + start_then
 
     def row_of(share: float, which: np.ndarray) -> np.ndarray:
-        """Rows of ``then`` that hold what is ``share`` along pieces of now; where two meet, the one of which the piece has more."""
+        """Rows of ``then`` that hold what is ``share`` along pieces of now: either of two that meet there, which have it alike."""
         place = segment[which] + (start[which] + share * size[which])
-        row = np.searchsorted(keys, place, side="left" if share == 1.0 else "right") - 1
+        row = np.searchsorted(keys, place, side="right") - 1
         return np.clip(row, first[which], last[which])  # parts of no length have no pieces: the nearest one's end is where they were
 
     known = np.flatnonzero(first <= last)
