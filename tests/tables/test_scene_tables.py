@@ -176,10 +176,13 @@ def test_bodies_move_what_they_carry(device):
 
 
 def test_triangle_points_by_path_and_id(device):
+    """Paths of nothing are refused wherever they sort: before, between and after those that are drawn, above and below them."""
     index, tables = RenderIndex(), SceneTables(device)
-    render(stage([mesh("/a", wall(), 0, 0, -4), Gprim("/b", GeometryKind.SPHERE, None, at(0, 0, -9))]), device, index=index, tables=tables)
-    assert tables.meshes.triangle_points("/a").tolist() == [[0, 1, 2], [0, 2, 3]]
-    assert tables.meshes.triangle_points(0).tolist() == [[0, 1, 2], [0, 2, 3]]
-    for wrong in ("/b", "/nothing", 7, -1):
+    drawn = [mesh("/b", wall(), 0, 0, -4), Gprim("/c", GeometryKind.SPHERE, None, at(0, 0, -9)), mesh("/d/m", wall(9.0), 0, 0, -20)]
+    render(stage(drawn), device, index=index, tables=tables)
+    for right in ("/b", "/d/m", 0, 2):
+        assert tables.meshes.triangle_points(right).tolist() == [[0, 1, 2], [0, 2, 3]]
+    for wrong in ("", "/", "/a", "/b/x", "/c", "/d", "/d/", "/d/m/x", "/nothing", 1, 3, 7, -1):
         with pytest.raises(ArgumentError, match="not a mesh"):
             tables.meshes.triangle_points(wrong)
+        assert index.mesh_row(wrong) == -1

@@ -133,13 +133,12 @@ class RenderIndex:
         return self._instancers
 
     def mesh_row(self, prim: str | int) -> int:
-        """Mesh row of a prim by path or primId; -1 when it is no mesh of the scene."""
-        if isinstance(prim, str):
-            prim = bisect_left(self.gprim_order, (prim,))
-            if prim == len(self.gprim_order) or self.gprim_order[prim][0] != self.prim_paths[prim]:
-                return -1
-        keys = self.gprim_order[prim : prim + 1] if prim >= 0 else []
-        return int(self.instances["mesh"][self.gprim_rows[keys[0]]]) if keys else -1
+        """Mesh row of a prim by path or primId: of a mesh, points or curves; -1 for a shape and for what the scene does not draw."""
+        keys = self.gprim_order
+        prim_id = bisect_left(keys, (prim,)) if isinstance(prim, str) else prim
+        if not 0 <= prim_id < len(keys) or (isinstance(prim, str) and keys[prim_id][0] != prim):
+            return -1
+        return int(self.instances["mesh"][self.gprim_rows[keys[prim_id]]])
 
     def body_row(self, path: str) -> int:
         """Row of a body, -1 for none."""
