@@ -8,6 +8,7 @@ import warp as wp
 from pxr import Gf, Sdf, Usd, UsdGeom
 
 import hdwarp
+from hdwarp.errors import ArgumentError
 
 
 @pytest.fixture
@@ -234,10 +235,67 @@ def test_points_a_kernel_sets_move_the_balls(stage):
         assert set(frame["elementId"][hit]) == {0, 1}
 
 
-def test_points_of_curves_are_set_on_the_stage(stage):
+def test_all_authored_points_are_set_drawn_or_not(stage):
+    """A row an authored point, as of primvars: the pictures of a stage with these places. Point 1 has no width, point 3 no place."""
+    authored = np.float32([(-1, 0, 0), (0, 0, 0), (1, 0, 0), (np.nan, 0, 0), (0, 1, 0)])
+    prim = points(stage, authored.tolist(), [0.5, 0.0, 0.25, 0.5, 1.0])
+    shifted = authored + np.float32([(0.2, 0, 0.1), (0.1, 0, 0), (0, -0.5, 0.3), (0, 0, 0), (0.3, 0, 0)])
+    again = shifted + np.float32([0, 0.1, 0.2])
+    tags = np.arange(5, dtype=np.float32)
+    aovs = (*AOVS, "primvars:tag")
+    with hdwarp.Scene(stage, device="cpu") as scene:
+        scene.set_primvar("/Points", "tag", tags)
+        scene.set_points("/Points", wp.array(shifted, dtype=wp.vec3f, device="cpu"))
+        first = hdwarp.render(scene, "/Camera", resolution=(160, 120), aovs=aovs)
+        scene.set_points("/Points", again)
+        second = hdwarp.render(scene, "/Camera", resolution=(160, 120), aovs=aovs)
+        for given in (shifted[:3], np.zeros((6, 3), np.float32)):
+            with pytest.raises(ArgumentError, match=rf"shape \({len(given)}, 3\); expected \(5, 3\), all .* authored; 3 of them are drawn"):
+                scene.set_points("/Points", given)
+        scene.set_points("/Points", None)
+        prim.GetWidthsAttr().Set([0.5, 0.7, 0.0, 0.5, 1.0])  # as many balls, of other points
+        scene.sync()
+        scene.set_points("/Points", shifted)
+        third = hdwarp.render(scene, "/Camera", resolution=(160, 120), aovs=AOVS)
+    for frame, places, drawn in ((first, shifted, {0, 2, 4}), (second, again, {0, 2, 4}), (third, shifted, {0, 1, 4})):
+        hit = frame["primId"] == 0
+        element = frame["elementId"][hit]
+        assert set(element) == drawn
+        radius = np.float32([0.25, 0.35, 0.125, 0.25, 0.5])[element]
+        np.testing.assert_allclose(np.linalg.norm(frame.points()[hit] - places[element], axis=1), radius, rtol=1e-5)
+    np.testing.assert_array_equal(first["primvars:tag"][first["primId"] == 0].ravel(), first["elementId"][first["primId"] == 0])
+
+
+def test_what_is_built_with_is_set_on_the_stage(stage):
+    """Points and normals of curves, widths of both, several values of curves: refused with the cure; nothing is changed."""
     curves(stage, [(-1, 0, 0), (1, 0, 0)])
-    with hdwarp.Scene(stage, device="cpu") as scene, pytest.raises(hdwarp.NotSupported, match="sync"):
-        scene.set_points("/Curves", np.zeros((2, 3), np.float32))
+    points(stage, [(0, 1, 0), (1, 1, 0)], [0.5, 0.5])
+    ball = UsdGeom.Sphere.Define(stage, "/Ball")
+    ball.CreateRadiusAttr(0.2)
+    one, two = np.ones((1, 3), np.float32), np.ones((2, 3), np.float32)
+    with hdwarp.Scene(stage, device="cpu") as scene:
+        before = hdwarp.render(scene, "/Camera", resolution=(80, 60), aovs=AOVS)
+        for call, said in (
+            (lambda: scene.set_points("/Curves", two), "points of curves"),
+            (lambda: scene.set_primvar("/Curves", "widths", one[:, 0]), "widths of </Curves>"),
+            (lambda: scene.set_primvar("/Points", "widths", two[:, 0]), "widths of </Points>"),
+            (lambda: scene.set_primvar("/Points", "primvars:widths", one[:, 0]), "widths of </Points>"),
+            (lambda: scene.set_primvar("/Curves", "normals", one), "normals of </Curves>"),
+            (lambda: scene.set_primvar("/Curves", "displayColor", two), "has 2 values; of curves one constant"),
+            (lambda: scene.set_primvar("/Curves", "heat", one, interpolation="uniform"), "has interpolation 'uniform'; of curves"),
+        ):
+            with pytest.raises(hdwarp.NotSupported, match=rf"{said}.* stage and call scene\.sync\(\)"):
+                call()
+        for path in ("/Points", "/Ball"):
+            with pytest.raises(ArgumentError, match=rf"<{path}> is no mesh .* normals of its own"):
+                scene.set_primvar(path, "normals", one)
+        after = hdwarp.render(scene, "/Camera", resolution=(80, 60), aovs=AOVS)
+        for name in AOVS:
+            assert before[name].tobytes() == after[name].tobytes(), name
+        scene.set_primvar("/Curves", "displayColor", np.float32([(1, 0, 0)]))
+        frame = hdwarp.render(scene, "/Camera", resolution=(80, 60), aovs=("albedo", "primId"))
+        hit = frame["primId"] == frame.prim_paths.index("/Curves")
+        assert hit.any() and (frame["albedo"][hit] == (1, 0, 0, 1)).all()
 
 
 def test_a_million_points(stage):

@@ -420,26 +420,27 @@ class Scene:
     # -- values from a simulation -----------------------------------------------------------------------------------------
 
     def set_points(self, path: str, array: object) -> None:
-        """Move the points of the mesh at ``path``; None: back to where the stage has them. All pictures from now on show it.
+        """Move the points of the mesh or Points prim at ``path``; None: back to where the stage has them. All pictures from now on show it.
 
         ``array``: wp.array[vec3f] (P,), or (P, 3) float32 of Warp, NumPy or any library with an array interface or DLPack, on the scene's
-        device (NumPy's may be on the host); object space, authored units, points in authored order (of a NurbsPatch: of its triangles).
-        It is copied. After the first
-        call for a mesh this is device work only: nothing is allocated, nobody waits, addresses stay (a `sync` that changed
-        something may have the next call look up rows anew). The first call is like a `sync`: what an `update` had posed is back on the
-        stage's poses until the next.
+        device (NumPy's may be on the host); object space, authored units, all points in authored order (of a NurbsPatch: of its triangles).
+        It is copied. After the first call for a prim this is device work only: nothing is allocated, nobody waits, addresses stay (a `sync`
+        that changed something may have the next call look up rows anew). The first call is like a `sync`: what an `update` had posed is
+        back on the stage's poses until the next.
 
         Faces, triangles and their numbers stay as they are: polygons are cut as the authored points had it. Computed smooth normals
-        follow, authored ones stay. Triangles with points that are NaN, infinite or beyond 1e18 are not drawn. Precision is that of
-        float32 about the middle of the authored mesh. Only this prim changes, where other prims have equal geometry; but all that is
-        drawn of it does: its point instances, and its copies in all worlds. An instance of a native (``instanceable``) prototype is a prim.
+        follow, authored ones stay. Triangles and balls with points that are NaN, infinite or beyond 1e18 are not drawn; nor are points of
+        a Points prim that have no ball on the stage (a place that is not finite, no width above 0), whose rows are not read. Precision is
+        that of float32 about the middle of the authored mesh. Only this prim changes, where other prims have equal geometry; but all that
+        is drawn of it does: its point instances, and its copies in all worlds. An instance of a native (``instanceable``) prototype is a
+        prim.
 
         The points stay until the stage has other points or another topology for this prim, at another time for instance, or it is gone.
         `motion` is measured against the points before the first call since the last `sync`, see `keep_previous`; where the stage takes
         them back, against the stage's. `frame_default_camera` frames what the stage has.
 
-        Raises Error when the scene is closed, ArgumentError for a path that is no drawn mesh or is that of a copy in another world, and
-        for arrays of another size, type or device.
+        Raises Error when the scene is closed, ArgumentError for a path at which neither a mesh nor points are drawn or that of a copy in
+        another world, and for arrays of another size, type or device, NotSupported for curves: their pieces depend on their points.
         """
         self.check_open()
         path, written = str(path), self.index.written
@@ -458,11 +459,13 @@ class Scene:
 
         ``array``: (n, k) or (n,) float32, or wp.array of float32 vectors, 1 to 4 components; else as for `set_points`. n says what a value
         is of: of a point (vertex), a face (uniform), a face corner (faceVarying) or, one value, of all the prim (constant), the first of
-        these that fits; ``interpolation`` says it where several do. What is no mesh takes constant values. ``"normals"`` are a
-        mesh's shading normals, `displayColor` the colour where no material has another; the AOV ``primvars:NAME`` shows any.
+        these that fits; ``interpolation`` says it where several do. Points take a value a point, drawn or not, or one; curves and
+        shapes one. ``"normals"`` are a mesh's shading normals, `displayColor` the colour where no material has another; the AOV
+        ``primvars:NAME`` shows any.
 
         After the first call with the same shape this is device work only, as with `set_points`, and the same prims change. The values stay
-        until the stage has another value for this primvar of this prim, or another topology. Raises as `set_points`.
+        until the stage has another value for this primvar of this prim, or another topology. Raises as `set_points`;
+        NotSupported for what points and curves are built with, ``"widths"`` and the normals of curves, and for several values of curves.
         """
         self.check_open()
         if not isinstance(name, str) or not name.removeprefix("primvars:"):

@@ -105,10 +105,15 @@ def test_points_are_moved_and_curves_are_not():
     index = RenderIndex()
     index.insert(gprim(balls(), "/balls"), gprim(tube(), "/tube"))
     assert index.written.take_points("/balls", (2, 3))
-    with pytest.raises(ArgumentError, match=r"expected \(2, 3\), those that are drawn"):
+    with pytest.raises(ArgumentError, match=r"have shape \(3, 3\); expected \(2, 3\)$"):
         index.written.take_points("/balls", (3, 3))
-    with pytest.raises(NotSupported, match=r"</tube>.*author them on the stage and call scene.sync\(\)"):
+    with pytest.raises(NotSupported, match=r"</tube>.*Author them on the stage and call scene.sync\(\)"):
         index.written.take_points("/tube", (4, 3))
+
+
+def test_a_kind_is_no_plain_number():
+    with pytest.raises(ArgumentError, match="kind is 6; expected a GeometryKind"):
+        check_record(replace(gprim(balls()), kind=6), (Gprim,))
 
 
 def test_primvars_of_points_and_curves():
@@ -119,7 +124,7 @@ def test_primvars_of_points_and_curves():
         assert index.written.primvar("/balls", "heat").interpolation == "uniform"
     index.written.take_primvar("/tube", "displayColor", (1, 3), None)
     assert index.written.primvar("/tube", "displayColor").interpolation == "constant"
-    with pytest.raises(NotSupported, match="only one value can be set of curves"):
+    with pytest.raises(NotSupported, match="interpolation 'varying'; of curves one constant value"):
         index.written.take_primvar("/tube", "heat", (2, 1), "varying")
-    with pytest.raises(ArgumentError, match="expected 3, on a mesh"):
+    with pytest.raises(ArgumentError, match="normals of its own; they can be set of meshes"):
         index.written.take_primvar("/balls", "normals", (2, 3), None)

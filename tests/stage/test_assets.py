@@ -39,7 +39,7 @@ def test_no_stage_raises_and_all_columns_are_sound(shared):
             assert mesh.triangle_corners.max() < mesh.corner_count
         for gprim in columns.gprims:
             assert np.isfinite(gprim.transforms).all()
-            assert (gprim.mesh is not None) == gprim.kind.is_mesh
+            assert (gprim.mesh is not None) == gprim.kind.has_geometry
             assert {gprim.material, *gprim.subset_materials} <= {"", *(material.path for material in columns.materials)}
             assert gprim.body in {"", *(body.path for body in columns.bodies)}
 

@@ -31,9 +31,9 @@ def _check_gprim(gprim: Gprim) -> None:
     if np.ndim(gprim.transforms) != 3 or np.shape(gprim.transforms)[1:] != (4, 4):
         refuse(f"transforms are {np.shape(gprim.transforms)}; expected (instances, 4, 4)")
     count = len(gprim.transforms)
-    if gprim.kind not in list(GeometryKind):
+    if not isinstance(gprim.kind, GeometryKind):
         refuse(f"kind is {gprim.kind!r}; expected a GeometryKind")
-    if GeometryKind(gprim.kind).is_mesh != (gprim.mesh is not None):
+    if gprim.kind.has_geometry != (gprim.mesh is not None):
         refuse("a prim of kind MESH, POINTS, TUBES or RIBBONS has a MeshGeometry, and nothing else has one")
     if gprim.instance_ids is not None and len(gprim.instance_ids) != count:
         refuse(f"it has {len(gprim.instance_ids)} instance_ids for {count} transforms")
@@ -41,7 +41,7 @@ def _check_gprim(gprim: Gprim) -> None:
         if len(values) != count:
             refuse(f"instance primvar {name!r} has {len(values)} values for {count} transforms")
     if gprim.mesh is not None:
-        if gprim.mesh.form != gprim.kind:
+        if gprim.mesh.form is not gprim.kind:
             refuse(f"kind is {gprim.kind!r}, and the form of its MeshGeometry {gprim.mesh.form!r}; they must be the same")
         _check_mesh(gprim.mesh, len(gprim.subset_materials), refuse)
 
@@ -50,8 +50,7 @@ def _check_mesh(mesh: MeshGeometry, slots: int, refuse) -> None:
     triangles = len(mesh.triangle_face)
     if np.shape(mesh.points)[1:] != (3,):
         refuse(f"points are {np.shape(mesh.points)}; expected (P, 3)")
-    is_curve = mesh.form in (GeometryKind.TUBES, GeometryKind.RIBBONS)
-    point_limit = mesh.corner_count if is_curve else len(mesh.points)
+    point_limit = mesh.corner_count if mesh.form.is_curve else len(mesh.points)
     for name, limit in (("triangle_points", point_limit), ("triangle_corners", mesh.corner_count)):
         if getattr(mesh, name).shape != (triangles, 3):
             refuse(f"{name} are {getattr(mesh, name).shape}; expected ({triangles}, 3), a row for each of triangle_face")
@@ -66,7 +65,7 @@ def _check_mesh(mesh: MeshGeometry, slots: int, refuse) -> None:
     else:
         _check_form(mesh, refuse)
         expected = {"uniform": mesh.face_count}
-        if is_curve:
+        if mesh.form.is_curve:
             expected |= {"faceVarying": mesh.corner_count, "bezier": 4 * mesh.face_count}
     for name, primvar in [("normals", mesh.normals), *mesh.primvars.items()]:
         if primvar is not None:

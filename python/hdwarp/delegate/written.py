@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 INTERPOLATIONS = ("vertex", "uniform", "faceVarying", "constant")
 """In the order in which they are tried for a number of values that fits several."""
 
+_CURE = "Author them on the stage and call scene.sync()"
+
 
 @dataclass(frozen=True, slots=True)
 class WrittenPrimvar:
@@ -73,6 +75,14 @@ class WrittenGprims:
         meshes = [self._index.gprims[key].mesh for key in self.keys(path)]
         return list(dict.fromkeys(self._index.mesh_rows.row(mesh) for mesh in meshes if mesh is not None))
 
+    def mesh(self, path: str) -> MeshGeometry:
+        """What is drawn at a path at which points may be set, as the stage has it. Raises ArgumentError for a shape, and where nothing
+        is drawn."""
+        gprim = next(iter(self._stage_gprims(path).values()))
+        if gprim.mesh is None:
+            raise ArgumentError(f"<{path}> is no mesh but a {gprim.kind.name.lower()}; points can be set of meshes and points")
+        return gprim.mesh
+
     def primvar(self, path: str, name: str) -> WrittenPrimvar | None:
         """How a primvar of a prim is set, None: the stage's counts."""
         written = self._written.get(path)
@@ -81,14 +91,16 @@ class WrittenGprims:
     # -- setting ----------------------------------------------------------------------------------------------------------
 
     def take_points(self, path: str, shape: tuple[int, int]) -> bool:
-        """From now on the caller sets the points of a prim, ``shape`` of them. Whether the index has changed for it: at the first call.
-        Raises ArgumentError for a path that is no drawn mesh or points and another number of them, NotSupported for curves."""
-        mesh = self._mesh(path)
-        if _is_curve(mesh):
-            cure = "author them on the stage and call scene.sync()"
-            raise NotSupported(f"points of <{path}>: points of curves cannot be set on the device, their pieces depend on them; {cure}")
-        if shape != (len(mesh.points), 3):
-            raise ArgumentError(f"points of <{path}> have shape {shape}; expected {mesh.points.shape}, those that are drawn")
+        """From now on the caller sets the points of a prim, ``shape`` of them: as many as are authored, drawn or not. Whether the index has
+        changed for it: at the first call. Raises ArgumentError for a path at which neither a mesh nor points are drawn and for another
+        number of points, NotSupported for curves."""
+        mesh = self.mesh(path)
+        if mesh.form.is_curve:
+            raise NotSupported(f"points of <{path}>: points of curves cannot be set on the device, their pieces depend on them; {_CURE}")
+        count = authored_point_count(mesh)
+        if shape != (count, 3):
+            drawn = f", all that are authored; {len(mesh.points)} of them are drawn" if len(mesh.points) < count else ""
+            raise ArgumentError(f"points of <{path}> have shape {shape}; expected ({count}, 3){drawn}")
         written = self._written.get(path)
         if written is not None and written.points:
             return False
@@ -100,31 +112,28 @@ class WrittenGprims:
     def take_primvar(self, path: str, name: str, shape: tuple[int, int], interpolation: str | None) -> bool:
         """The same for a primvar, ``shape`` (values, components). ``interpolation``: None: the first of `INTERPOLATIONS` that so many
         values fit. Raises ArgumentError for a path at which nothing is drawn and a number of values that does not fit, NotSupported for
-        curves, but for one value."""
+        what curves and points are built with, and for more than one value of curves."""
         gprim = next(iter(self._stage_gprims(path).values()))
-        mesh, sizes = gprim.mesh, {"constant": 1}
-        if interpolation in ("vertex", "varying") and mesh is not None and mesh.form == GeometryKind.POINTS:
-            interpolation = "uniform"  # a value a point, whichever it is called
-        if mesh is not None and _is_curve(mesh):
-            if shape[0] != 1 or interpolation not in (None, "constant") or name == "normals":
-                cure = "author it on the stage and call scene.sync()"
-                raise NotSupported(f"primvar {name!r} of <{path}>: only one value can be set of curves on the device; {cure}")
-        elif mesh is not None and mesh.form == GeometryKind.POINTS:
-            sizes = {"uniform": mesh.face_count, "constant": 1}
-        elif mesh is not None:
-            sizes = {"vertex": len(mesh.points), "uniform": mesh.face_count, "faceVarying": mesh.corner_count, "constant": 1}
-        if interpolation is not None and ("vertex" if interpolation == "varying" else interpolation) not in INTERPOLATIONS:
+        _check_name(path, name, gprim)
+        if interpolation is not None and interpolation not in (*INTERPOLATIONS, "varying"):
             raise ArgumentError(f"interpolation={interpolation!r}: expected one of {', '.join(INTERPOLATIONS)}")
-        wanted = list(sizes) if interpolation is None else ["vertex" if interpolation == "varying" else interpolation]
+        sizes = _value_counts(gprim)
+        if gprim.kind.is_curve and (shape[0] != 1 or interpolation not in (None, "constant")):
+            given = f"{shape[0]} values" if interpolation is None else f"interpolation {interpolation!r}"
+            raise NotSupported(f"primvar {name!r} of <{path}> has {given}; of curves one constant value can be set on the device. {_CURE}")
+        if interpolation == "varying":
+            interpolation = "vertex"
+        if interpolation == "vertex" and gprim.kind == GeometryKind.POINTS:
+            interpolation = "uniform"  # a value a point, whichever it is called
+        wanted = list(sizes) if interpolation is None else [interpolation]
         fitting = [kind for kind in wanted if sizes.get(kind) == shape[0]]
-        expected = " or ".join(f"{sizes[kind]} ({kind})" for kind in wanted if kind in sizes)
         if not fitting:
-            expected = expected or "1 (constant; it is no mesh)"
+            expected = " or ".join(f"{sizes[kind]} ({kind})" for kind in wanted if kind in sizes) or "1 (constant; it is no mesh)"
             raise ArgumentError(f"primvar {name!r} of <{path}> has {shape[0]} values; expected {expected}")
         if not 1 <= shape[1] <= 4:
             raise ArgumentError(f"primvar {name!r} of <{path}> has {shape[1]} components; expected 1 to 4")
-        if name == "normals" and (shape[1] != 3 or mesh is None or mesh.form != GeometryKind.MESH):
-            raise ArgumentError(f"normals of <{path}> have {shape[1]} components; expected 3, on a mesh")
+        if name == "normals" and shape[1] != 3:
+            raise ArgumentError(f"normals of <{path}> have {shape[1]} components; expected 3")
         found = WrittenPrimvar(fitting[0], shape)
         if self.primvar(path, name) == found:
             return False
@@ -134,8 +143,9 @@ class WrittenGprims:
         return True
 
     def give_back_points(self, path: str) -> bool:
-        """Give a prim the stage's points again; whether the index has changed. Raises ArgumentError for a path that is no drawn mesh."""
-        self._mesh(path)
+        """Give a prim the stage's points again; whether the index has changed. Raises ArgumentError for a path at which neither a mesh,
+        points nor curves are drawn."""
+        self.mesh(path)
         written = self._written.get(path)
         if written is None or not written.points:
             return False
@@ -187,12 +197,6 @@ class WrittenGprims:
         if not keys:
             raise ArgumentError(self._nothing_at(path))
         return {key: self._index.gprims[key] for key in keys}
-
-    def _mesh(self, path: str) -> MeshGeometry:
-        gprim = next(iter(self._stage_gprims(path).values()))
-        if gprim.mesh is None:
-            raise ArgumentError(f"<{path}> is no mesh but a {gprim.kind.name.lower()}; points can be set of meshes and points")
-        return gprim.mesh
 
     def _nothing_at(self, path: str) -> str:
         index = self._index
@@ -257,8 +261,35 @@ def _stand_in_for(mesh: MeshGeometry, path: str, written: _Written) -> MeshGeome
     return replace(mesh, normals=normals, primvars=primvars, owner=path, is_moved=written.points)
 
 
-def _is_curve(mesh: MeshGeometry) -> bool:
-    return mesh.form in (GeometryKind.TUBES, GeometryKind.RIBBONS)
+def authored_point_count(mesh: MeshGeometry) -> int:
+    """How many points the prim of a mesh or of points has on the stage: the balls are those of them that can be drawn."""
+    return mesh.face_count if mesh.form == GeometryKind.POINTS else len(mesh.points)
+
+
+def drawn_numbers(mesh: MeshGeometry) -> np.ndarray | None:
+    """(P,) int32: which of the authored points `points` are; None: all of them, in order."""
+    return mesh.triangle_face if authored_point_count(mesh) != len(mesh.points) else None
+
+
+def _value_counts(gprim: Gprim) -> dict[str, int]:
+    """How many values a primvar of each interpolation has that can be set of a prim."""
+    mesh = gprim.mesh
+    if gprim.kind == GeometryKind.MESH:
+        return {"vertex": len(mesh.points), "uniform": mesh.face_count, "faceVarying": mesh.corner_count, "constant": 1}
+    if gprim.kind == GeometryKind.POINTS:
+        return {"uniform": mesh.face_count, "constant": 1}
+    return {"constant": 1}
+
+
+def _check_name(path: str, name: str, gprim: Gprim) -> None:
+    """Refuse primvars that a prim is not merely shaded with."""
+    if gprim.kind.is_swept and name == "widths":
+        raise NotSupported(f"widths of <{path}> cannot be set on the device: what is drawn is built with them. {_CURE}")
+    if name != "normals" or gprim.kind == GeometryKind.MESH:
+        return
+    if gprim.kind.is_curve:
+        raise NotSupported(f"normals of <{path}> cannot be set on the device: curves with normals are ribbons, built with them. {_CURE}")
+    raise ArgumentError(f"<{path}> is no mesh but {gprim.kind.name.lower()}: it has normals of its own; they can be set of meshes")
 
 
 def _any_varies(written: _Written) -> bool:

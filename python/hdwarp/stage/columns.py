@@ -26,9 +26,18 @@ class GeometryKind(IntEnum):
     RIBBONS = 8  # flat curves
 
     @property
-    def is_mesh(self) -> bool:
-        """Whether gprims of this kind have a `MeshGeometry`."""
-        return self is GeometryKind.MESH or self >= GeometryKind.POINTS
+    def is_swept(self) -> bool:
+        """Points and curves."""
+        return self >= GeometryKind.POINTS
+
+    @property
+    def is_curve(self) -> bool:
+        return self >= GeometryKind.TUBES
+
+    @property
+    def has_geometry(self) -> bool:
+        """Whether gprims of this kind have a `MeshGeometry`: all but shapes."""
+        return self is GeometryKind.MESH or self.is_swept
 
 
 CAPPED_START, CAPPED_END, STRAIGHT, BALL = 1, 2, 4, 8  # flags of `MeshGeometry.pieces`
@@ -68,7 +77,7 @@ class MeshGeometry:
 
     points: np.ndarray  # (P, 3) float32, all finite (a bad point is replaced by zeros and used by no triangle)
     triangle_corners: np.ndarray  # (T, 3) int32: index into the authored faceVertexIndices; counter-clockwise is the front
-    triangle_points: np.ndarray  # (T, 3) int32: index into points
+    triangle_points: np.ndarray  # (T, 3) int32: index into points; of curves, as triangle_corners, into the values per end of a segment
     triangle_face: np.ndarray  # (T,) int32: authored face; triangles are in authored face order
     face_count: int
     corner_count: int

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import warp as wp
 
+from hdwarp.delegate.mesh_content import same_bits
+from hdwarp.delegate.written import drawn_numbers
 from hdwarp.launch import launch
 from hdwarp.stage.normals import SmoothNormals
 from hdwarp.tables.primvars import BuiltPrimvar
@@ -34,6 +36,7 @@ def _take_points(
     step: wp.int32,
     count: wp.int32,
     given: wp.array2d[wp.float32],
+    drawn: wp.array[wp.int32],  # which of those given to take; null: all
     centre: wp.vec3d,
     scale: wp.float64,
     points: wp.array[wp.vec3f],
@@ -43,7 +46,10 @@ def _take_points(
     i = first + wp.tid() * step
     if i >= count:
         return
-    p = wp.vec3f(given[i, 0], given[i, 1], given[i, 2])
+    k = i
+    if drawn:
+        k = drawn[i]
+    p = wp.vec3f(given[k, 0], given[k, 1], given[k, 2])
     if not is_usable(p):
         p = wp.vec3f(wp.float32(wp.NAN), wp.float32(wp.NAN), wp.float32(wp.NAN))
     points[i] = p
@@ -162,8 +168,10 @@ class _Fans:
 class _Points:
     """Points of one prim."""
 
-    given: wp.array | None  # (P, 3) float32, for callers whose arrays are on the host; None: not needed so far
-    points: wp.array  # (P,) vec3f, as authored
+    points: wp.array  # (P,) vec3f, those that are drawn, as authored
+    numbers: np.ndarray | None  # (P,) int32, which of the authored ones these are, where they are not all of them
+    drawn: wp.array | None  # the same on the device
+    given: wp.array | None = None  # (N, 3) float32, for callers whose arrays are on the host; None: not needed so far
     placed: dict[int, wp.array] = field(default_factory=dict)  # by mesh row: less its centre and over its scale, where it has either
     fans: dict[int, _Fans] = field(default_factory=dict)  # by mesh row, of meshes whose normals somebody looks at
     version: tuple[int, bool] = (-1, False)  # of the tables, at which the following were found; whether they keep the frame before
@@ -186,12 +194,14 @@ class WrittenValues:
     # -- setting ----------------------------------------------------------------------------------------------------------
 
     def set_points(self, path: str, rows: wp.array) -> None:
-        """``rows``: (P, 3) float32 for the prim at ``path``, for which the index has stand-ins."""
+        """``rows``: (N, 3) float32, a row an authored point, for the prim at ``path``, for which the index has stand-ins."""
         tables, device = self._tables, self._tables.device
-        kept = self._points.get(path)
-        is_first = kept is None or len(kept.points) != len(rows)
+        kept, mesh = self._points.get(path), tables.index.written.mesh(path)
+        numbers = drawn_numbers(mesh)
+        is_first = kept is None or len(kept.points) != len(mesh.points) or not same_bits(kept.numbers, numbers)
         if is_first:
-            kept = self._points[path] = _Points(None, wp.empty(len(rows), dtype=wp.vec3f, device=device))
+            drawn = None if numbers is None else wp.array(numbers, dtype=wp.int32, device=device)
+            kept = self._points[path] = _Points(wp.empty(len(mesh.points), dtype=wp.vec3f, device=device), numbers, drawn)
         if rows.device != device:
             if kept.given is None:
                 kept.given = wp.empty(rows.shape, dtype=wp.float32, device=device)
@@ -201,7 +211,7 @@ class WrittenValues:
         if tables.previous is not None and kept.frame != tables.index.previous.frame:
             self._remember(kept, is_first)
         for row in kept.mesh_rows:
-            self._place(kept, row, rows)
+            self._place(kept, row, rows, kept.drawn)
             for built in tables.built_primvars("normals"):
                 self._write_normals(kept, row, built)
         tables.instances.update_bounds(kept.instance_rows)
@@ -294,8 +304,8 @@ class WrittenValues:
             if row in kept.before:
                 self._tables.previous.show_points(row, kept.sources[row], *kept.before[row])
 
-    def _place(self, kept: _Points, row: int, given: wp.array | None) -> None:
-        """Refit the mesh of a row to new points, None: those that are kept."""
+    def _place(self, kept: _Points, row: int, given: wp.array | None, drawn: wp.array | None = None) -> None:
+        """Refit the mesh of a row to new points, None: those that are kept. ``drawn``: which of those given it has, None: all."""
         tables, meshes = self._tables, self._tables.meshes
         centre, scale = meshes.centre[row], float(meshes.scale[row])
         placed = None
@@ -306,7 +316,7 @@ class WrittenValues:
         if given is None:
             given = wp.array(ptr=kept.points.ptr, dtype=wp.float32, shape=(len(kept.points), 3), device=tables.device)
         outputs = [kept.points, placed]
-        launch(_take_points, len(kept.points), [given, wp.vec3d(*centre), scale], outputs, device=tables.device, grain=_GRAIN)
+        launch(_take_points, len(kept.points), [given, drawn, wp.vec3d(*centre), scale], outputs, device=tables.device, grain=_GRAIN)
         lower, upper = meshes.refit_to(row, kept.points if placed is None else placed)
         tables.instances.move_mesh_bounds(row, lower, upper)
 
