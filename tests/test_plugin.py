@@ -56,8 +56,8 @@ def test_plugin_and_schemas_are_found_without_importing_hdwarp(found):
 
 def test_supported_prim_types_are_told(found):
     renderer, delegate = found["renderer"], hdwarp.RenderDelegate
-    more = ["tetMesh", "nurbsPatch", "basisCurves", "nurbsCurves", "points"]
-    assert renderer["supportedRprimTypes"] == ["mesh", *(name.lower() for name in SHAPE_TYPES), *more]  # Hydra's names
+    more = ["tetMesh", "nurbsPatch", "basisCurves", "nurbsCurves", "points", "hermiteCurves"]
+    assert renderer["supportedRprimTypes"] == ["mesh", *(name.lower() for name in SHAPE_TYPES), *more]  # Hydra's names, and one of ours
     assert renderer["supportedRprimTypes"] == list(delegate.supported_rprim_types)
     assert renderer["supportedSprimTypes"] == list(delegate.supported_sprim_types) == ["camera", "material"]
     assert renderer["supportedBprimTypes"] == list(delegate.supported_bprim_types) == ["renderBuffer", "renderSettings"]
@@ -73,7 +73,7 @@ def test_aovs_are_those_of_the_delegate(found):
         assert description["format"] == descriptor.format, name
         assert description.get("multiSampled", False) == descriptor.multi_sampled, name
         assert np.all(float(description["clear"]) == np.asarray(descriptor.clear_value)), name
-        assert description["meaning"]
+        assert (description["meaning"], description.get("unit", "")) == (descriptor.meaning, descriptor.unit), name
 
 
 def test_settings_are_those_of_the_delegate(found):

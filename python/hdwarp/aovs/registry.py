@@ -80,7 +80,10 @@ _ROWS = (
     AovSpec("rgba8", wp.uint8, 4, meaning="color unpremultiplied, sRGB-encoded, rounded half up"),
     AovSpec("albedo", components=4, meaning="base colour, unlit, linear Rec.709"),
     AovSpec(
-        "depth", clear=1, planar_clip_only=True, meaning="clip-space depth mapped to [0, 1]: 0 on the near plane, 1 on the far one; Hydra's"
+        "depth",
+        clear=1,
+        planar_clip_only=True,
+        meaning="clip-space depth mapped to [0, 1]: 0 on the near plane, 1 on the far one; planar clip ranges only; Hydra's",
     ),
     AovSpec("cameraDepth", clear=INF, unit="scene unit", meaning="distance along the optical axis; Hydra's name"),
     AovSpec("distance_to_image_plane", clear=INF, unit="m", meaning="distance along the optical axis"),
@@ -92,9 +95,13 @@ _ROWS = (
     AovSpec("Peye", components=3, clear=INF, unit="m", meaning="hit point, camera space"),
     _ids("primId", "index into prim_paths"),
     _ids("instanceId", "index into the instancer's protoIndices; 0 for what is not instanced"),
-    _ids("elementId", "authored face of a mesh, curve segment or point index; 0 for implicit shapes"),
+    _ids("elementId", "authored face of a mesh, segment of curves (counted through all of the prim) or point; 0 on shapes"),
     _ids("triangleId", "triangle within its mesh, in authored face order; -1 on other kinds"),
-    AovSpec("barycentric", components=2, meaning="weights of the triangle's first two points; (s, t) on shapes"),
+    AovSpec(
+        "barycentric",
+        components=2,
+        meaning="weights of the triangle's first two points; on curves (how far along the segment, 0); on shapes and points (s, t)",
+    ),
     _ids("materialId", "index into material_paths; -1 also for none"),
     _ids("bodyId", "index into body_paths; -1 also for none"),
     _ids("instanceRow", "raw row of scene.instances"),

@@ -43,6 +43,7 @@ class RenderDelegate:
     supported_rprim_types = (
         *("mesh", "sphere", "cube", "cylinder", "cylinder_1", "cone", "capsule", "capsule_1", "plane"),
         *("tetMesh", "nurbsPatch", "basisCurves", "nurbsCurves", "points"),
+        "hermiteCurves",  # no token of Hydra's, whose UsdImaging has no adapter for HermiteCurves; they are drawn here
     )
     supported_sprim_types = ("camera", "material")
     supported_bprim_types = ("renderBuffer", "renderSettings")

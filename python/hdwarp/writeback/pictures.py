@@ -46,7 +46,7 @@ def picture(frame: Frame, name: str, data_type: str = "") -> tuple[np.ndarray, s
         return _masked(to_8_bits(np.asarray(array, np.float32) * np.float32(0.5) + np.float32(0.5)), hit), "(normal + 1) / 2"
     if name == "barycentric":
         weights = np.concatenate([array, 1.0 - array.sum(axis=-1, keepdims=True)], axis=-1)
-        return _masked(to_8_bits(weights), hit), "weights of the triangle's three points as R, G, B"
+        return _masked(to_8_bits(weights), hit), "R, G as in the plane, B = 1 - R - G: on meshes the weights of the triangle's three points"
     if name == "motion":
         return _motion(array, hit)
     return _by_bounds(array, hit, "m" if name in meta.POSITIONS else "")
