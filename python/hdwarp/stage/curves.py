@@ -14,7 +14,7 @@ from hdwarp.stage.columns import MeshGeometry, Primvar
 from hdwarp.stage.curve_bases import HermiteSegments, Segments
 from hdwarp.stage.facts import Category
 from hdwarp.stage.meshes import NO_SUBSETS, RawMesh, deformed, read_points, unit_normals
-from hdwarp.stage.nurbs_attributes import read_nurbs_segments
+from hdwarp.stage.nurbs_curve_attributes import read_nurbs_segments
 from hdwarp.stage.ribbons import Normals, ribbons
 from hdwarp.stage.subsets import Subsets
 from hdwarp.stage.tubes import tubes

@@ -8,9 +8,10 @@ import numpy as np
 from pxr import Usd
 
 from hdwarp.errors import Diagnostics
-from hdwarp.stage import nurbs, primvars
+from hdwarp.stage import primvars
 from hdwarp.stage.columns import Primvar
 from hdwarp.stage.meshes import NO_SUBSETS, RawMesh, is_left_handed, read_points
+from hdwarp.stage.nurbs_surfaces import MOST_CELLS, TOLERANCE, Direction, Grid, Surface, at_segments, tessellate, with_values
 from hdwarp.stage.subsets import Subsets
 from hdwarp.stage.transforms import LARGEST
 
@@ -32,7 +33,7 @@ def read_patch(
 ) -> tuple[RawMesh, Subsets] | None:
     """The surface of a NurbsPatch; as `meshes.read_mesh`, which see for the arguments. ``deform``: moves the control points of a skin.
 
-    Its triangles are within 1e-3 of the surface's size (`nurbs.TOLERANCE`), as far as 512 x 512 cells reach; a note says where they do
+    Its triangles are within 1e-3 of the surface's size (`TOLERANCE`), as far as 512 x 512 cells reach; a note says where they do
     not. Control points are as in RenderMan and Hydra: u runs fastest, and dP/du x dP/dv is the front of a right-handed patch. Faces are the
     uv segments of USD: knot intervals, u fastest, those without length counted too. Of primvars, "vertex" is interpolated as the points
     are, "varying" (one value a corner of the segments) linearly, "uniform" is by segment; ``st`` is the parameters, 0 to 1 over the range,
@@ -64,10 +65,10 @@ def read_patch(
         return None
     _check_forms(read, u, v, points, path, diagnostics)
     control = np.concatenate((points * weights[:, None], weights[:, None]), axis=1).reshape(v.count, u.count, 4)
-    surface = nurbs.Surface(u, v, control)
-    grid = nurbs.tessellate(surface)
-    if grid.error > nurbs.TOLERANCE * grid.size:
-        message = f"at {nurbs.MOST_CELLS} x {nurbs.MOST_CELLS} cells it is drawn within {grid.error / grid.size:.2g} of its size"
+    surface = Surface(u, v, control)
+    grid = tessellate(surface)
+    if grid.error > TOLERANCE * grid.size:
+        message = f"at {MOST_CELLS} x {MOST_CELLS} cells it is drawn within {grid.error / grid.size:.2g} of its size"
         diagnostics.note(path, "nurbs-resolution", f"{message}. Split the patch up for more")
     left_handed = is_left_handed(prim, names, time)
     raw = _mesh(u, v, grid, left_handed)
@@ -100,7 +101,7 @@ class _Source:
             return None
         return array.astype(np.float64)
 
-    def direction(self, axis: str) -> nurbs.Direction | None:
+    def direction(self, axis: str) -> Direction | None:
         """The knots of one direction, sound; None with a diagnostic."""
         count, order = self.value(f"{axis}VertexCount"), self.value(f"{axis}Order")
         for name, value, least in ((f"{axis}Order", order, 2), (f"{axis}VertexCount", count, order)):
@@ -125,7 +126,7 @@ class _Source:
         if not low < high:
             self.error("nurbs-knots", f"{axis}Knots leave no range: both ends are {low:g}", "Author values that rise")
             return None
-        return nurbs.Direction(knots, order, *self.limits(axis, float(low), float(high)))
+        return Direction(knots, order, *self.limits(axis, float(low), float(high)))
 
     def limits(self, axis: str, low: float, high: float) -> tuple[float, float]:
         """The authored range as far as the knots reach."""
@@ -177,7 +178,7 @@ def _report_left_out(prim: Usd.Prim, names: Collection[str], subset_prims, path:
         diagnostics.note(path, "nurbs-normals", "authored normals are ignored; those of the surface are used")
 
 
-def _check_forms(read: _Source, u: nurbs.Direction, v: nurbs.Direction, points: np.ndarray, path: str, diagnostics: Diagnostics) -> None:
+def _check_forms(read: _Source, u: Direction, v: Direction, points: np.ndarray, path: str, diagnostics: Diagnostics) -> None:
     """A form that the points do not keep is told: nothing is closed that is not authored closed."""
     rows = points.reshape(v.count, u.count, 3)
     for axis, direction, net in (("u", u, rows.swapaxes(0, 1)), ("v", v, rows)):
@@ -195,7 +196,7 @@ def _check_forms(read: _Source, u: nurbs.Direction, v: nurbs.Direction, points: 
             diagnostics.note(path, "nurbs-form", message)
 
 
-def _mesh(u: nurbs.Direction, v: nurbs.Direction, grid: nurbs.Grid, left_handed: bool) -> RawMesh:
+def _mesh(u: Direction, v: Direction, grid: Grid, left_handed: bool) -> RawMesh:
     """The cells of the grid as quads, in the order of the segments they are in."""
     corner = (grid.v.starts[:, None] * len(grid.u.at) + grid.u.starts).reshape(-1)
     segment = (grid.v.cell_segment[:, None] * u.segment_count + grid.u.cell_segment).reshape(-1)
@@ -210,7 +211,7 @@ def _mesh(u: nurbs.Direction, v: nurbs.Direction, grid: nurbs.Grid, left_handed:
     return raw
 
 
-def _primvars(prim: Usd.Prim, varying, surface: nurbs.Surface, grid: nurbs.Grid, time, path: str, diagnostics: Diagnostics):
+def _primvars(prim: Usd.Prim, varying, surface: Surface, grid: Grid, time, path: str, diagnostics: Diagnostics):
     u, v = surface.u, surface.v
     corners = u.segment_count + 1, v.segment_count + 1
     expected = {"uniform": u.segment_count * v.segment_count, "vertex": u.count * v.count, "varying": corners[0] * corners[1]}
@@ -234,7 +235,7 @@ def _primvars(prim: Usd.Prim, varying, surface: nurbs.Surface, grid: nurbs.Grid,
             continue
         flat = (values if indices is None else values[indices]).astype(np.float64)
         if interpolated == "vertex":
-            net = nurbs.with_values(surface, flat.reshape(v.count, u.count, -1))
+            net = with_values(surface, flat.reshape(v.count, u.count, -1))
             flat = net.values(grid.u.at, grid.u.span, grid.v.at, grid.v.span)
         else:
             flat = _linear(flat.reshape(corners[1], corners[0], -1), surface, grid)
@@ -242,8 +243,8 @@ def _primvars(prim: Usd.Prim, varying, surface: nurbs.Surface, grid: nurbs.Grid,
     return kept
 
 
-def _linear(values: np.ndarray, surface: nurbs.Surface, grid: nurbs.Grid) -> np.ndarray:
+def _linear(values: np.ndarray, surface: Surface, grid: Grid) -> np.ndarray:
     """(V, U, k) of values at the corners of segments, linear in each direction within a segment."""
-    (u, s), (v, t) = nurbs.at_segments(surface.u, grid.u), nurbs.at_segments(surface.v, grid.v)
+    (u, s), (v, t) = at_segments(surface.u, grid.u), at_segments(surface.v, grid.v)
     rows = values[v] * (1.0 - t)[:, None, None] + values[v + 1] * t[:, None, None]
     return rows[:, u] * (1.0 - s)[:, None] + rows[:, u + 1] * s[:, None]

@@ -1,4 +1,4 @@
-"""stage.nurbs: tensor-product rational B-splines -> points, normals and parameters on a grid fine enough. NumPy only; knows no USD."""
+"""stage.nurbs_surfaces: tensor-product rational B-splines -> points, normals and parameters on a grid fine enough. NumPy only."""
 
 from __future__ import annotations
 

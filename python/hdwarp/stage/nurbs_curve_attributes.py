@@ -1,4 +1,4 @@
-"""stage.nurbs_attributes: order, knots, ranges and weights of NurbsCurves -> segments; curves with bad ones are named and skipped."""
+"""stage.nurbs_curve_attributes: order, knots, ranges and weights of NurbsCurves -> segments; curves with bad ones are named and skipped."""
 
 from __future__ import annotations
 

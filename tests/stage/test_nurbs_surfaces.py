@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from pxr import Gf, Sdf, Usd, UsdGeom
 
-from hdwarp.stage import nurbs
+from hdwarp.stage import nurbs_surfaces
 
 HALF = math.sqrt(0.5)
 CIRCLE = [(1, 0, 1), (1, 1, HALF), (0, 1, 1), (-1, 1, HALF), (-1, 0, 1), (-1, -1, HALF), (0, -1, 1), (1, -1, HALF), (1, 0, 1)]
@@ -151,7 +151,7 @@ def test_points_normals_and_tolerance_against_de_boor(read, seed):
         normal = np.cross(b - a, c - a)
         length = np.linalg.norm(normal)
         worst = max(worst, abs(np.dot(p - a, normal)) / length if length > 0 else 0.0)
-    assert worst < nurbs.TOLERANCE * size
+    assert worst < nurbs_surfaces.TOLERANCE * size
 
 
 def test_a_polynomial_patch_is_its_polynomial(read):
@@ -305,4 +305,4 @@ def test_more_intervals_than_cells_are_told(read):
     points = [(i, y, (i % 2) * 300.0) for y in (0, 1) for i in range(count)]
     found = read(patch(points, (2, 2), (clamped(count, 2), [0, 0, 1, 1]), (count, 2)))
     assert found.codes("/p") == ["nurbs-resolution"]
-    assert len(found.mesh("/p").triangle_face) == 2 * nurbs.MOST_CELLS
+    assert len(found.mesh("/p").triangle_face) == 2 * nurbs_surfaces.MOST_CELLS
