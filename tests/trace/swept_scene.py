@@ -34,7 +34,7 @@ class Swept:
 
     @property
     def count(self) -> int:
-        return len(self.points) // bvh.LAYOUTS[self.form].points
+        return len(self.points) // self.form.point_count
 
 
 class SweptScene(tools.Scene):

@@ -9,7 +9,7 @@ import warp as wp
 from hdwarp.aovs.hits import triangle_corner
 from hdwarp.aovs.pixel_runs import NO_INSTANCE, block_count, lane_options, load_columns, pixel_run, store_pairs, world_ray
 from hdwarp.aovs.swept_hits import shift_of_swept
-from hdwarp.tables.structs import MESH, POINTS, TUBES, InstanceColumns, MeshColumns, PreviousColumns, ViewRow
+from hdwarp.tables.structs import MESH, InstanceColumns, MeshColumns, PreviousColumns, ViewRow, swept_point_count
 
 _NOWHERE = wp.constant(float("inf"))  # of points that were behind the camera: no pixel showed them
 
@@ -258,8 +258,7 @@ def motion_kernel(lanes: int, swept: bool = False) -> wp.Kernel:
                             if SWEPT:
                                 kind = instances.kind[instances.source[i]]
                                 if kind != MESH:
-                                    size = wp.where(kind == POINTS, 1, wp.where(kind == TUBES, 4, 8))
-                                    first_point = moved.points + size * meshes.slot_triangle[found_slots[lane]]
+                                    first_point = moved.points + swept_point_count(kind) * meshes.slot_triangle[found_slots[lane]]
                                     shift = shift_of_swept(kind, inside, found_slots[lane], first_point, vertices, previous.points)
                             if kind == MESH:
                                 shift = shift_of_points(inside, found_slots[lane], mesh, moved.points, vertices, meshes, previous)

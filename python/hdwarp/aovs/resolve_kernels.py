@@ -61,7 +61,7 @@ def geometry_kernel(lanes: int, given: bool = False, swept: bool = False) -> wp.
         views: wp.array[ViewRow],
         jobs: wp.int32,
         rows: wp.int32,
-        vertices: wp.array[wp.float32],  # MeshColumns.leaf_vertices, flat: (leaf, corner, axis, lane)
+        vertices: wp.array[wp.float32],  # MeshColumns.leaf_vertices, flat: of triangles (leaf, corner, axis, lane)
         linear: wp.array[wp.float32],  # InstanceColumns.world_from_object, flat
         shapes: wp.array[wp.float32],  # InstanceColumns.shape, flat
         instances: InstanceColumns,

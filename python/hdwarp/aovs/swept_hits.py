@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import warp as wp
 
-from hdwarp.tables.structs import POINTS, TUBES
-from hdwarp.trace.swept import BALL, CAPPED_END, CAPPED_START, POINT_LANES, RIBBON_LANES, RIBBON_PARTS, TIGHTEST, TUBE_LANES
+from hdwarp.tables.structs import POINT_LANES, POINTS, RIBBON_LANES, TUBE_LANES, TUBES
+from hdwarp.trace.swept import BALL, CAPPED_END, CAPPED_START, RIBBON_PARTS, TIGHTEST
 
 _ZERO = wp.constant(wp.float64(0.0))
 _ONE = wp.constant(wp.float64(1.0))

@@ -75,7 +75,7 @@ def _check_mesh(mesh: MeshGeometry, slots: int, refuse) -> None:
 def _check_form(mesh: MeshGeometry, refuse) -> None:
     """Columns that points and curves have and meshes have not."""
     count = len(mesh.triangle_face)
-    rows = {GeometryKind.POINTS: 1, GeometryKind.TUBES: 4, GeometryKind.RIBBONS: 8}[mesh.form]
+    rows = mesh.form.point_count
     if len(mesh.points) != rows * count:
         refuse(f"points are {np.shape(mesh.points)}; expected ({rows * count}, 3), {rows} for each of triangle_face")
     radii = None if mesh.form == GeometryKind.RIBBONS else (rows * count,)

@@ -26,6 +26,10 @@ class GeometryKind(IntEnum):
     RIBBONS = 8  # flat curves
 
     @property
+    def is_shape(self) -> bool:
+        return GeometryKind.MESH < self < GeometryKind.POINTS
+
+    @property
     def is_swept(self) -> bool:
         """Points and curves."""
         return self >= GeometryKind.POINTS
@@ -36,9 +40,16 @@ class GeometryKind(IntEnum):
 
     @property
     def has_geometry(self) -> bool:
-        """Whether gprims of this kind have a `MeshGeometry`: all but shapes."""
-        return self is GeometryKind.MESH or self.is_swept
+        """Whether gprims of this kind have a `MeshGeometry`."""
+        return not self.is_shape
 
+    @property
+    def point_count(self) -> int:
+        """Points of a triangle, or of what stands in its place. Not of shapes."""
+        return _POINT_COUNTS[self]
+
+
+_POINT_COUNTS = {GeometryKind.MESH: 3, GeometryKind.POINTS: 1, GeometryKind.TUBES: 4, GeometryKind.RIBBONS: 8}
 
 CAPPED_START, CAPPED_END, STRAIGHT, BALL = 1, 2, 4, 8  # flags of `MeshGeometry.pieces`
 
@@ -50,7 +61,7 @@ MAX_CLIPPING_PLANES = 16  # that one camera may have
 class Primvar:
     """A primvar that varies over a mesh. Constant ones are `Gprim.constants`, per-instance ones `Gprim.instance_primvars`."""
 
-    interpolation: str  # "uniform" (per face), "vertex" (per point; "varying" is read as this), "faceVarying" (per face corner), or
+    interpolation: str  # "uniform" (per face), "vertex" (per point; also for "varying"), "faceVarying" (per face corner), or
     # "bezier", of curves: four values a segment, 4 * segment + 0..3, in Bernstein's basis along it
     values: np.ndarray  # (n, k) float32, k = 1..4
     indices: np.ndarray | None = None  # (m,) int32 into values, already checked to be in range

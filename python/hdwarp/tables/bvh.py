@@ -1,4 +1,4 @@
-"""tables.bvh: 8-wide SAH BVHs, many trees in one go: meshes (leaves of up to 16 triangles) and instances (leaves of one). Built, refitted.
+"""tables.bvh: 8-wide SAH BVHs, many trees in one go: of meshes, points, curves (up to 16 a leaf) and of instances (one). Built, refitted.
 
 Trees are split level by level, all trees together, a node a thread; the same input gives the same tree on any number of threads.
 Splitting runs on the CPU; boxes are filled, and refitted, on the device.
@@ -7,7 +7,6 @@ Splitting runs on the CPU; boxes are filled, and refitted, on the device.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 import warp as wp
@@ -16,25 +15,19 @@ from hdwarp.launch import launch
 from hdwarp.stage.columns import GeometryKind
 from hdwarp.tables import bvh_kernels as kernels
 from hdwarp.tables import refit_kernels
-from hdwarp.tables.structs import vec8f, vec8i, vec16f
+from hdwarp.tables.structs import POINT_LANES, RIBBON_LANES, TRIANGLE_LANES, TUBE_LANES, vec8f, vec8i, vec16f
 
 EMPTY_CHILD = -(2**31)
 LEAF_SIZE = 16  # slots a leaf
 
 
-class Layout(NamedTuple):
-    """How a leaf holds what it is made of."""
-
-    lanes: int  # items side by side, at most LEAF_SIZE
-    points: int  # an item
-
-
-LAYOUTS = {  # see MeshColumns
-    GeometryKind.MESH: Layout(16, 3),
-    GeometryKind.POINTS: Layout(16, 1),
-    GeometryKind.TUBES: Layout(8, 4),
-    GeometryKind.RIBBONS: Layout(4, 8),
+LANES = {
+    GeometryKind.MESH: int(TRIANGLE_LANES),
+    GeometryKind.POINTS: int(POINT_LANES),
+    GeometryKind.TUBES: int(TUBE_LANES),
+    GeometryKind.RIBBONS: int(RIBBON_LANES),
 }
+"""How many of what a leaf is made of lie side by side in it, at most LEAF_SIZE."""
 MAX_DEPTH = 12  # levels of nodes in a tree; 8**9 leaves are as many as int32 can count, the rest is room for uneven trees
 STACK_SIZE = 1 + 7 * MAX_DEPTH  # the most a depth-first traversal of one tree holds: each level replaces one entry by eight
 
@@ -120,15 +113,14 @@ def build_meshes(
     mesh_count, triangle_count = len(point_start), len(triangle_points)
     triangle_mesh = _on(np.repeat(np.arange(mesh_count, dtype=np.int32), np.diff(triangle_start)), wp.int32, "cpu")
     records = wp.empty(triangle_count, dtype=vec8f, device="cpu")
-    layout = LAYOUTS[form]
     if form == GeometryKind.MESH:
         kernel, inputs = kernels.triangle_records, [points_here, _on(triangle_points, wp.vec3i, "cpu"), triangle_mesh]
     else:
         here = None if radii is None else _on(radii, wp.float32, "cpu")
-        kernel, inputs = kernels.swept_records, [points_here, here, layout.points, triangle_mesh, _on(triangle_start, wp.int32, "cpu")]
+        kernel, inputs = kernels.swept_records, [points_here, here, form.point_count, triangle_mesh, _on(triangle_start, wp.int32, "cpu")]
     inputs.append(_on(point_start, wp.int32, "cpu"))
     launch(kernel, triangle_count, inputs, [records], device="cpu", grain=4096)
-    tree = _split(records, triangle_start, layout.lanes)
+    tree = _split(records, triangle_start, LANES[form])
     # Lane by lane: the triangles of a leaf are neighbours in tree order.
     lane = np.arange(LEAF_SIZE)
     position = tree.leaf_start[:, None] + lane
@@ -179,8 +171,8 @@ def _refit_meshes(bvhs: MeshBvhs, points: wp.array, nodes: wp.array, leaf_vertic
     if bvhs.form == GeometryKind.MESH:
         kernel, inputs = refit_kernels.fill_leaves, [points, bvhs.triangle_points]
     else:
-        layout = LAYOUTS[bvhs.form]
-        kernel, inputs = refit_kernels.fill_swept_leaves, [points, bvhs.radii, bvhs.pieces, layout.points, layout.lanes]
+        shape = [bvhs.form.point_count, LANES[bvhs.form]]
+        kernel, inputs = refit_kernels.fill_swept_leaves, [points, bvhs.radii, bvhs.pieces, *shape]
     inputs += [bvhs.triangle_start, bvhs.point_start, bvhs.leaf_mesh, bvhs.leaf_parent, bvhs.leaf_count, bvhs.slot_triangle]
     inputs += [node_base, leaf_base]
     launch(kernel, len(bvhs.leaf_count), inputs, [leaf_vertices, nodes], device=nodes.device, grain=256)

@@ -14,7 +14,6 @@ from hdwarp.tables.structs import BEZIER, FACE_VARYING, UNIFORM, VERTEX, Primvar
 _INTERPOLATION = {
     "uniform": int(UNIFORM),
     "vertex": int(VERTEX),
-    "varying": int(VERTEX),
     "faceVarying": int(FACE_VARYING),
     "bezier": int(BEZIER),
 }

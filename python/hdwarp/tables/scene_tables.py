@@ -94,16 +94,17 @@ class SceneTables:
 
     @property
     def has_meshes(self) -> bool:
+        """Polygon meshes, or what is drawn as such."""
         return bool(self._kind_counts[int(GeometryKind.MESH)])
 
     @property
     def has_shapes(self) -> bool:
-        return bool(self._kind_counts[int(GeometryKind.MESH) + 1 : int(GeometryKind.POINTS)].any())
+        return any(self._kind_counts[kind] for kind in GeometryKind if kind.is_shape)
 
     @property
     def has_swept(self) -> bool:
         """Points or curves."""
-        return bool(self._kind_counts[int(GeometryKind.POINTS) : -1].any())
+        return any(self._kind_counts[kind] for kind in GeometryKind if kind.is_swept)
 
     @property
     def has_cutouts(self) -> bool:

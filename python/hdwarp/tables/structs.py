@@ -33,6 +33,27 @@ LINE_LIGHT = wp.constant(int(LightKind.LINE))
 DOME_LIGHT = wp.constant(int(LightKind.DOME))
 MESH_LIGHT = wp.constant(int(LightKind.MESH))
 
+# How many of what a leaf is made of lie side by side in it, see MeshColumns.
+TRIANGLE_LANES, POINT_LANES, TUBE_LANES, RIBBON_LANES = wp.constant(16), wp.constant(16), wp.constant(8), wp.constant(4)
+TUBE_POINTS, RIBBON_POINTS = wp.constant(GeometryKind.TUBES.point_count), wp.constant(GeometryKind.RIBBONS.point_count)
+
+
+@wp.func
+def is_shape(kind: wp.int32) -> wp.bool:
+    """The predicates of `GeometryKind`; -1 is none of them."""
+    return kind > MESH and kind < POINTS
+
+
+@wp.func
+def is_swept(kind: wp.int32) -> wp.bool:
+    return kind >= POINTS
+
+
+@wp.func
+def swept_point_count(kind: wp.int32) -> wp.int32:
+    """`GeometryKind.point_count` of points and curves."""
+    return wp.where(kind == POINTS, 1, wp.where(kind == TUBES, TUBE_POINTS, RIBBON_POINTS))
+
 
 @wp.struct
 class MeshColumns:
@@ -42,15 +63,15 @@ class MeshColumns:
     < 0 leaf -1 - child, EMPTY_CHILD none (its box is inverted, so that no test passes). A *leaf* is up to 16 triangles side by side: nine
     vec16f (a.x a.y a.z b.x ... c.z; lane = triangle). *slot* = 16 * leaf + lane names a triangle.
 
-    Points and curves are meshes too, of items in the place of triangles (see `MeshGeometry`). The 144 numbers of a leaf hold, number by
-    number, those of its items side by side: of up to 16 POINTS x, y, z, radius; of up to 8 TUBES four times that, then the piece; of up to
-    4 RIBBONS eight times x, y, z, then the piece.
+    Points and curves are meshes too, of balls or pieces in the place of triangles (see `MeshGeometry`), also where the names of columns
+    say triangle. The 144 numbers of a leaf hold, number by number, those of its balls or pieces side by side: of up to 16 POINTS x, y, z,
+    radius; of up to 8 TUBES four times that, then the piece; of up to 4 RIBBONS eight times x, y, z, then the piece.
     """
 
     nodes: wp.array[vec8f]  # (6 * node_count,)
     children: wp.array[vec8i]  # (node_count,)
     leaf_vertices: wp.array[vec16f]  # (9 * leaf_count,) object space less the mesh's centre, over its scale; unused lanes never hit
-    leaf_count: wp.array[wp.int32]  # (leaf_count,) triangles in the leaf, 1..16
+    leaf_count: wp.array[wp.int32]  # (leaf_count,) triangles in the leaf, 1 to as many as lie side by side
     slot_triangle: wp.array[wp.int32]  # (16 * leaf_count,) triangle within its mesh, authored face order (triangleId); -1 unused lane
     # One row a mesh: where its parts start.
     root: wp.array[wp.int32]  # node
@@ -317,7 +338,7 @@ class Visibility:
     """What each pixel sees. A view's pixels are rows of pitch = 16 * tiles_x; pixel (x, y) of the full image is at
     record + (y - 8 * tile_y0) * pitch + (x - 16 * tile_x0)."""
 
-    slot: wp.array[wp.int32]  # triangle slot (MeshColumns); on shapes 0 where the ray enters, 1 where it leaves; -1 miss
+    slot: wp.array[wp.int32]  # of a triangle, ball or piece (MeshColumns); on shapes 0 where the ray enters, 1 where it leaves; -1 miss
     instance: wp.array[wp.int32]  # instance row, -1 miss
     key: wp.array[wp.float32]  # the larger the nearer: 1/t, or -t in orthographic views; good to about 1e-5, resolve computes t anew
 

@@ -42,7 +42,7 @@ class RayBundle:
 class RayHits:
     """What each ray hits: identifiers as in the visibility record."""
 
-    slot: wp.array[wp.int32]  # triangle slot (MeshColumns); on shapes 0 where the ray enters, 1 where it leaves; -1 miss
+    slot: wp.array[wp.int32]  # of a triangle, ball or piece (MeshColumns); on shapes 0 where the ray enters, 1 where it leaves; -1 miss
     instance: wp.array[wp.int32]  # instance row, -1 miss
     t: wp.array[wp.float32]  # distance from the ray's origin [m], +inf miss; good to about 1e-6, 1e-5 where the ray grazes
     key: wp.array[wp.float32]  # 1 / t as a visibility record has it; null where nobody asks (packets alone fill it, and may leave out t)

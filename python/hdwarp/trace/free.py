@@ -7,7 +7,7 @@ import functools
 import warp as wp
 
 from hdwarp.launch import LANE_OPTIONS
-from hdwarp.tables.structs import MESH, POINTS, InstanceColumns, MeshColumns, TopLevel, inverse_of, vec16f
+from hdwarp.tables.structs import MESH, InstanceColumns, MeshColumns, TopLevel, inverse_of, is_shape, is_swept, vec16f
 from hdwarp.trace.bundles import RayBundle, RayBundles, RayHits, bundle_of_packet
 from hdwarp.trace.free_packet import (
     ACTIVE,
@@ -22,11 +22,11 @@ from hdwarp.trace.free_packet import (
     store_hits,
     tile_of,
 )
-from hdwarp.trace.free_triangles import PACKET_BLOCKS, lowest_key, trace_mesh_free, trace_shape_free
+from hdwarp.trace.free_triangles import PACKET_BLOCKS, trace_mesh_free, trace_shape_free
 from hdwarp.trace.instances import NO_CHILD, ObjectFrame
 from hdwarp.trace.jobs import SceneKinds
 from hdwarp.trace.nodes import STACK, push_children
-from hdwarp.trace.pixels import DEPTH_SLACK, depth_of, vec16i
+from hdwarp.trace.pixels import DEPTH_SLACK, depth_of, lowest_key, vec16i
 from hdwarp.trace.rays import Frustum, TileRays, exact_object_rays, frustum_of, object_rays, place_exactly, screen_of, widen_rays
 from hdwarp.trace.shapes import MISS
 from hdwarp.trace.single import launch_rays, trace_rays
@@ -91,7 +91,7 @@ def free_kernel(kinds: SceneKinds, any_hit: bool) -> wp.Kernel:
                 start_rays(bundle, patch, limits, dx, dy, dz, state, stretches, near_keys, keys, slots, owners, ranks)
                 near_top = highest_key(near_keys)
                 near = (1.0 - DEPTH_SLACK) / near_top  # +inf where there is no ray: nothing is visited
-                key_floor = lowest_key(keys)
+                key_floor = lowest_key(keys, PACKET_BLOCKS)
                 far = depth_of(key_floor, False)
 
                 for which in range(2):  # the tree of the bundle's own world, then the global one
@@ -148,7 +148,7 @@ def free_kernel(kinds: SceneKinds, any_hit: bool) -> wp.Kernel:
                                             key_floor,
                                         )
                                 if HAS_SWEPT:
-                                    if kind >= POINTS:
+                                    if is_swept(kind):
                                         inverse = inverse_of(instances.world_from_object[instance])
                                         frame.rays = object_rays(rays, axes.axis, offset, inverse, False, False)
                                         key_floor = trace_swept(
@@ -179,7 +179,7 @@ def free_kernel(kinds: SceneKinds, any_hit: bool) -> wp.Kernel:
                                             ranks,
                                         )
                                 if HAS_SHAPES:
-                                    if kind > MESH and kind < POINTS:
+                                    if is_shape(kind):
                                         placed = instances.world_from_object[instance]
                                         exact = exact_object_rays(widen_rays(rays), axes.axis, offset, placed, False, False)
                                         key_floor = trace_shape_free(

@@ -11,28 +11,12 @@ import warp as wp
 from hdwarp.tables.structs import MeshColumns, vec16f
 from hdwarp.trace.instances import NO_CHILD, ObjectFrame, prefetch_leaf, prefetch_node
 from hdwarp.trace.nodes import push_children
-from hdwarp.trace.pixels import depth_of, key_of, vec16i
+from hdwarp.trace.pixels import depth_of, key_of, lowest_key, take_won, vec16i
 from hdwarp.trace.rays import LAST_X, LAST_Y, ExactRays, Screen, TileRays, exact_direction, frustum_of, place, screen_of
 from hdwarp.trace.shapes import MISS, shape_interval
 from hdwarp.trace.triangles import candidate, edge_function, greatest, highest, key_function, smallest
 
 PACKET_BLOCKS = wp.constant(4)
-
-
-@wp.func
-def lowest_key(keys: wp.array[vec16f]) -> wp.float32:
-    """The lowest key of the packet: where it sees farthest."""
-    low = keys[0]
-    for block in range(1, PACKET_BLOCKS):
-        other = keys[block]
-        for p in range(16):
-            low[p] = wp.where(other[p] < low[p], other[p], low[p])
-    for p in range(8):
-        low[p] = wp.where(low[p + 8] < low[p], low[p + 8], low[p])
-    for p in range(4):
-        low[p] = wp.where(low[p + 4] < low[p], low[p + 4], low[p])
-    a, b = wp.min(low[0], low[1]), wp.min(low[2], low[3])
-    return wp.min(a, b)
 
 
 @wp.func
@@ -292,23 +276,12 @@ def trace_mesh_free(
                 )
                 if changed:
                     touched = True
-                    key_floor = lowest_key(keys)
+                    key_floor = lowest_key(keys, PACKET_BLOCKS)
                     far = depth_of(key_floor, False)
                     if any_hit and key_floor == wp.inf:
                         size = floor
     if touched:
-        for block in range(PACKET_BLOCKS):
-            won = mine[block]
-            slot = slots[block]
-            owner = owners[block]
-            rank = ranks[block]
-            for p in range(16):
-                slot[p] = wp.where(won[p] >= 0, won[p], slot[p])
-                owner[p] = wp.where(won[p] >= 0, frame.row, owner[p])
-                rank[p] = wp.where(won[p] >= 0, frame.rank, rank[p])
-            slots[block] = slot
-            owners[block] = owner
-            ranks[block] = rank
+        take_won(frame.row, frame.rank, PACKET_BLOCKS, mine, slots, owners, ranks)
     return key_floor
 
 
@@ -360,4 +333,4 @@ def trace_shape_free(
         slots[block] = slot
         owners[block] = owner
         ranks[block] = rank
-    return lowest_key(keys)
+    return lowest_key(keys, PACKET_BLOCKS)

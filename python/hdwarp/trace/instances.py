@@ -8,7 +8,7 @@ from hdwarp.tables.bvh import EMPTY_CHILD
 from hdwarp.tables.structs import CAPSULE, CUBE, PLANE, SPHERE, MeshColumns, vec8f, vec16f
 from hdwarp.trace.layers import is_seen_already
 from hdwarp.trace.nodes import push_children
-from hdwarp.trace.pixels import BLOCKS, BLOCKS_X, depth_of, key_of, lowest, vec16i
+from hdwarp.trace.pixels import BLOCKS, BLOCKS_X, depth_of, key_of, lowest_key, take_won, vec16i
 from hdwarp.trace.rays import ExactRays, TileRays, exact_direction, exact_origin, frustum_of, largest, place, screen_of
 from hdwarp.trace.shapes import MISS, capsule_interval, cone_interval, cube_interval, plane_interval, round_of, sphere_interval
 from hdwarp.trace.triangles import trace_leaf
@@ -20,7 +20,7 @@ NO_CHILD = wp.constant(EMPTY_CHILD)
 class ObjectFrame:
     """What a tile needs of an instance."""
 
-    rays: TileRays  # of meshes only
+    rays: TileRays  # of meshes, points and curves
     row: wp.int32
     rank: wp.int32
     single_sided: wp.bool
@@ -133,21 +133,10 @@ def trace_mesh(
                 )
                 if changed:
                     touched = True
-                    key_floor = lowest(keys)
+                    key_floor = lowest_key(keys, BLOCKS)
                     far = depth_of(key_floor, orthographic) - rays.shift
     if touched:
-        for block in range(BLOCKS):
-            won = mine[block]
-            slot = slots[block]
-            owner = owners[block]
-            rank = ranks[block]
-            for p in range(16):
-                slot[p] = wp.where(won[p] >= 0, won[p], slot[p])
-                owner[p] = wp.where(won[p] >= 0, frame.row, owner[p])
-                rank[p] = wp.where(won[p] >= 0, frame.rank, rank[p])
-            slots[block] = slot
-            owners[block] = owner
-            ranks[block] = rank
+        take_won(frame.row, frame.rank, BLOCKS, mine, slots, owners, ranks)
     return key_floor
 
 
@@ -238,4 +227,4 @@ def trace_shape(
         slots[block] = slot
         owners[block] = owner
         ranks[block] = rank
-    return lowest(keys)
+    return lowest_key(keys, BLOCKS)

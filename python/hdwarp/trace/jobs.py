@@ -13,7 +13,7 @@ from hdwarp.tables.structs import ViewRow
 class SceneKinds:
     """What a scene contains; each distinct value compiles one kernel."""
 
-    mesh: bool = True
+    mesh: bool = True  # polygon meshes, or what is drawn as such: GeometryKind.MESH
     shapes: bool = False
     swept: bool = False  # points and curves
 

@@ -1,7 +1,8 @@
 """trace.layers: looking behind what a record holds: its pixels give a bound, and only what lies strictly behind it is found.
 
-What lies on a ray has one order: the nearer key first; of equal keys the lower instance rank, then the lower triangle. A trace finds the
-first surface in this order behind each pixel's bound, so that repeated traces give every layer once, coincident ones too.
+What lies on a ray has one order: the nearer key first; of equal keys the lower instance rank, then the lower triangle (ball, piece
+of a curve). A trace finds the first surface in this order behind each pixel's bound, so that repeated traces give every layer once,
+coincident ones too.
 """
 
 from __future__ import annotations

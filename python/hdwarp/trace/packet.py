@@ -9,7 +9,6 @@ import warp as wp
 from hdwarp.launch import LANE_OPTIONS, Step, launch
 from hdwarp.tables.structs import (
     MESH,
-    POINTS,
     TILE_HEIGHT,
     TILE_WIDTH,
     ClipPlane,
@@ -20,13 +19,15 @@ from hdwarp.tables.structs import (
     ViewRow,
     Visibility,
     inverse_of,
+    is_shape,
+    is_swept,
     vec16f,
 )
 from hdwarp.trace.instances import NO_CHILD, ObjectFrame, trace_mesh, trace_shape
 from hdwarp.trace.jobs import SceneKinds, find_view
 from hdwarp.trace.layers import look_behind
 from hdwarp.trace.nodes import STACK, push_children
-from hdwarp.trace.pixels import BLOCKS, BLOCKS_X, cut_pixels, depth_of, lowest, nearest_depth, nearest_left, start_pixels, store, vec16i
+from hdwarp.trace.pixels import BLOCKS, BLOCKS_X, cut_pixels, depth_of, lowest_key, nearest_depth, nearest_left, start_pixels, store, vec16i
 from hdwarp.trace.rays import (
     Frustum,
     exact_object_rays,
@@ -107,7 +108,7 @@ def trace_kernel(kinds: SceneKinds, affine: bool, peel: bool = False) -> wp.Kern
         else:
             behind_ranks = ranks  # not read
             behind_triangles = ranks
-        key_floor = lowest(keys)
+        key_floor = lowest_key(keys, BLOCKS)
         far = depth_of(key_floor, orthographic)
 
         for which in range(2):  # the tree of the view's own world, then the global one
@@ -165,7 +166,7 @@ def trace_kernel(kinds: SceneKinds, affine: bool, peel: bool = False) -> wp.Kern
                                     behind_triangles,
                                 )
                         if HAS_SWEPT:
-                            if kind >= POINTS:
+                            if is_swept(kind):
                                 inverse = inverse_of(instances.world_from_object[row])
                                 frame.rays = object_rays(rays, view.forward, offset, inverse, AFFINE, orthographic)
                                 key_floor = trace_swept(
@@ -196,7 +197,7 @@ def trace_kernel(kinds: SceneKinds, affine: bool, peel: bool = False) -> wp.Kern
                                     behind_triangles,
                                 )
                         if HAS_SHAPES:
-                            if kind > MESH and kind < POINTS:
+                            if is_shape(kind):
                                 exact = exact_world_rays(view, tile_x, tile_y)
                                 placed = instances.world_from_object[row]
                                 exact = exact_object_rays(exact, view.forward, offset, placed, AFFINE, orthographic)

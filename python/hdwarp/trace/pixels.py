@@ -2,7 +2,7 @@
 
 Pixel arrays hold eight blocks of 4 x 4 pixels one after the other, so that the innermost loops run over 16 neighbouring numbers:
 ``keys`` (the nearest so far; until something is seen the far end of the clip range, infinite outside the data window), ``near_keys``
-(the near end of the clip range), ``slots`` and ``owners`` (triangle slot and instance row seen, -1 none) and ``ranks`` (of the owner).
+(the near end of the clip range), ``slots`` and ``owners`` (slot and instance row seen, -1 none: as Visibility), ``ranks`` (of the owner).
 """
 
 from __future__ import annotations
@@ -113,10 +113,10 @@ def cut_pixels(
 
 
 @wp.func
-def lowest(keys: wp.array[vec16f]) -> wp.float32:
-    """The lowest key of the tile: where it sees farthest."""
+def lowest_key(keys: wp.array[vec16f], blocks: wp.int32) -> wp.float32:
+    """The lowest key of a tile or packet of so many blocks: where it sees farthest."""
     low = keys[0]
-    for block in range(1, BLOCKS):
+    for block in range(1, blocks):
         other = keys[block]
         for p in range(16):
             low[p] = wp.where(other[p] < low[p], other[p], low[p])
@@ -126,6 +126,31 @@ def lowest(keys: wp.array[vec16f]) -> wp.float32:
         low[p] = wp.where(low[p + 4] < low[p], low[p + 4], low[p])
     a, b = wp.min(low[0], low[1]), wp.min(low[2], low[3])
     return wp.min(a, b)
+
+
+@wp.func
+def take_won(
+    row: wp.int32,
+    rank: wp.int32,
+    blocks: wp.int32,
+    mine: wp.array[vec16i],
+    slots: wp.array[vec16i],
+    owners: wp.array[vec16i],
+    ranks: wp.array[vec16i],
+):
+    """Give an instance the pixels that it has won: those where ``mine`` holds a slot of its own, not -1."""
+    for block in range(blocks):
+        won = mine[block]
+        slot = slots[block]
+        owner = owners[block]
+        other = ranks[block]
+        for p in range(16):
+            slot[p] = wp.where(won[p] >= 0, won[p], slot[p])
+            owner[p] = wp.where(won[p] >= 0, row, owner[p])
+            other[p] = wp.where(won[p] >= 0, rank, other[p])
+        slots[block] = slot
+        owners[block] = owner
+        ranks[block] = other
 
 
 @wp.func

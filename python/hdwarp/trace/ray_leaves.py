@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import warp as wp
 
-from hdwarp.tables.structs import RIBBONS, TUBES, MeshColumns, vec8f, vec16f
+from hdwarp.tables.structs import POINT_LANES, RIBBONS, TUBES, MeshColumns, vec8f, vec16f
 from hdwarp.trace.found import Found, ObjectRay, Variant, comes_before, take, wins
 from hdwarp.trace.pixels import key_of
 from hdwarp.trace.swept import (
     NOWHERE,
-    POINT_LANES,
     RIBBON_PARTS,
     ball_interval,
     leaf_number,

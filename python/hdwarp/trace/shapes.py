@@ -20,7 +20,7 @@ TINY = wp.constant(wp.float64(1.0e-200))  # divisors are no less: quotients of f
 
 
 @wp.func
-def ball_interval(origin: wp.vec3d, direction: wp.vec3d, radius: wp.float64) -> wp.vec2d:
+def exact_ball_interval(origin: wp.vec3d, direction: wp.vec3d, radius: wp.float64) -> wp.vec2d:
     """t where a ray enters and leaves the ball about (0, 0, 0); entry > exit where it misses.
 
     How far the ray passes from the centre is known from a cross product, which loses nothing where one axis is stretched a trillion times.
@@ -36,7 +36,7 @@ def ball_interval(origin: wp.vec3d, direction: wp.vec3d, radius: wp.float64) -> 
 @wp.func
 def sphere_interval(origin: wp.vec3d, direction: wp.vec3d) -> wp.vec2d:
     """t where a ray enters and leaves the unit sphere; entry > exit where it misses."""
-    return ball_interval(origin, direction, ONE)
+    return exact_ball_interval(origin, direction, ONE)
 
 
 @wp.func
@@ -132,8 +132,8 @@ def cone_interval(origin: wp.vec3d, direction: wp.vec3d, body: Round) -> wp.vec2
 def capsule_interval(origin: wp.vec3d, direction: wp.vec3d, body: Round) -> wp.vec2d:
     """t where a ray enters and leaves a capsule. It is convex: from where the first of its parts is entered to where the last is left."""
     side = cone_interval(origin, direction, body)
-    low = ball_interval(wp.vec3d(origin[0], origin[1], origin[2] - body.low), direction, body.low_radius)
-    high = ball_interval(wp.vec3d(origin[0], origin[1], origin[2] - body.high), direction, body.high_radius)
+    low = exact_ball_interval(wp.vec3d(origin[0], origin[1], origin[2] - body.low), direction, body.low_radius)
+    high = exact_ball_interval(wp.vec3d(origin[0], origin[1], origin[2] - body.high), direction, body.high_radius)
     entry, leave = wp.where(low[0] < side[0], low[0], side[0]), wp.where(low[1] > side[1], low[1], side[1])
     return wp.vec2d(wp.where(high[0] < entry, high[0], entry), wp.where(high[1] > leave, high[1], leave))
 

@@ -12,9 +12,8 @@ from __future__ import annotations
 import warp as wp
 
 from hdwarp.stage import columns
-from hdwarp.tables.structs import vec16f
+from hdwarp.tables.structs import RIBBON_LANES, TUBE_LANES, vec16f
 
-POINT_LANES, TUBE_LANES, RIBBON_LANES = wp.constant(16), wp.constant(8), wp.constant(4)  # items of a leaf: see MeshColumns
 CAPPED_START = wp.constant(columns.CAPPED_START)
 CAPPED_END = wp.constant(columns.CAPPED_END)
 STRAIGHT = wp.constant(columns.STRAIGHT)

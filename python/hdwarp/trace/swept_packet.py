@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import warp as wp
 
-from hdwarp.tables.structs import POINTS, TUBES, MeshColumns, vec16f
+from hdwarp.tables.structs import POINT_LANES, POINTS, TUBES, MeshColumns, vec16f
 from hdwarp.trace.instances import NO_CHILD, ObjectFrame, mesh_reach, prefetch_leaf, prefetch_node
 from hdwarp.trace.layers import is_seen_already
 from hdwarp.trace.nodes import push_children
-from hdwarp.trace.pixels import depth_of, key_of, vec16i
+from hdwarp.trace.pixels import depth_of, key_of, lowest_key, take_won, vec16i
 from hdwarp.trace.rays import Screen, TileRays, frustum_of, place, screen_of
 from hdwarp.trace.shapes import MISS
-from hdwarp.trace.swept import NOWHERE, POINT_LANES, Tube, leaf_number, leaf_point, tube_of
+from hdwarp.trace.swept import NOWHERE, Tube, leaf_number, leaf_point, tube_of
 from hdwarp.trace.swept_crossings import cross_balls, cross_tube, ribbon_keys
-from hdwarp.trace.swept_reach import Reach, ball_reach, blocks_met, first_near_end, item_reach, lowest_of, may_meet, root_depth
+from hdwarp.trace.swept_reach import Reach, ball_reach, blocks_met, first_near_end, item_reach, may_meet, root_depth
 from hdwarp.trace.triangles import NO_KEY
 
 
@@ -303,21 +303,10 @@ def trace_swept(
                 )
                 if changed:
                     touched = True
-                    key_floor = lowest_of(keys, blocks)
+                    key_floor = lowest_key(keys, blocks)
                     far = depth_of(key_floor, orthographic) - rays.shift
                     if any_hit and key_floor == wp.inf:
                         size = floor
     if touched:
-        for block in range(blocks):
-            won = mine[block]
-            slot = slots[block]
-            owner = owners[block]
-            rank = ranks[block]
-            for p in range(16):
-                slot[p] = wp.where(won[p] >= 0, won[p], slot[p])
-                owner[p] = wp.where(won[p] >= 0, frame.row, owner[p])
-                rank[p] = wp.where(won[p] >= 0, frame.rank, rank[p])
-            slots[block] = slot
-            owners[block] = owner
-            ranks[block] = rank
+        take_won(frame.row, frame.rank, blocks, mine, slots, owners, ranks)
     return key_floor

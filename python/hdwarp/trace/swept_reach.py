@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import warp as wp
 
-from hdwarp.tables.structs import TUBES, MeshColumns, vec16f
+from hdwarp.tables.structs import RIBBON_LANES, RIBBON_POINTS, TUBE_LANES, TUBE_POINTS, TUBES, MeshColumns, vec16f
 from hdwarp.trace.instances import NO_CHILD
 from hdwarp.trace.pixels import depth_of
 from hdwarp.trace.rays import LAST_X, LAST_Y, Frustum, Screen
-from hdwarp.trace.swept import RIBBON_LANES, TUBE_LANES, leaf_number, leaf_point
+from hdwarp.trace.swept import leaf_number, leaf_point
 
 
 @wp.struct
@@ -62,9 +62,9 @@ def joined_reach(a: Reach, b: Reach) -> Reach:
 @wp.func
 def item_reach(kind: wp.int32, vertices: wp.array[vec16f], leaf: wp.int32, lane: wp.int32, origin: wp.vec3f, screen: Screen) -> Reach:
     """Of a piece of a curve: of its control points."""
-    lanes, points, stride = wp.int32(TUBE_LANES), wp.int32(4), wp.int32(4)
+    lanes, points, stride = wp.int32(TUBE_LANES), wp.int32(TUBE_POINTS), wp.int32(4)
     if kind != TUBES:
-        lanes, points, stride = wp.int32(RIBBON_LANES), wp.int32(8), wp.int32(3)
+        lanes, points, stride = wp.int32(RIBBON_LANES), wp.int32(RIBBON_POINTS), wp.int32(3)
     reach = Reach()
     for i in range(points):
         radius = wp.float32(0.0)
@@ -93,20 +93,6 @@ def blocks_met(reach: Reach, blocks: wp.int32, bounds: wp.array[wp.vec4f]) -> wp
         if reach.x0 <= b[1] and reach.x1 >= b[0] and reach.y0 <= b[3] and reach.y1 >= b[2]:
             mask |= 1 << block
     return mask
-
-
-@wp.func
-def lowest_of(keys: wp.array[vec16f], blocks: wp.int32) -> wp.float32:
-    """The lowest key of a packet: where it sees farthest."""
-    low = keys[0]
-    for block in range(1, blocks):
-        other = keys[block]
-        for p in range(16):
-            low[p] = wp.where(other[p] < low[p], other[p], low[p])
-    lowest = low[0]
-    for p in range(1, 16):
-        lowest = wp.where(low[p] < lowest, low[p], lowest)
-    return lowest
 
 
 @wp.func

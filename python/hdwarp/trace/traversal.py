@@ -6,7 +6,7 @@ from __future__ import annotations
 import warp as wp
 
 from hdwarp.tables.bvh import EMPTY_CHILD
-from hdwarp.tables.structs import MESH, POINTS, InstanceColumns, MeshColumns, TopLevel, inverse_of, vec8f, vec8i
+from hdwarp.tables.structs import MESH, InstanceColumns, MeshColumns, TopLevel, inverse_of, is_shape, is_swept, vec8f, vec8i
 from hdwarp.trace.found import Found, ObjectRay, Variant, WorldRay, take
 from hdwarp.trace.instances import prefetch_leaf, prefetch_node
 from hdwarp.trace.layers import is_seen_already
@@ -255,11 +255,11 @@ def trace_tree_ray(
                 source = inside.source
                 kind = wp.where((instances.flags[source] & ray.hides) == 0, instances.kind[source], -1)
                 if variant.mesh or variant.swept:
-                    if kind == MESH or kind >= POINTS:
+                    if kind == MESH or is_swept(kind):
                         mesh = instances.geometry[source]
                         found = trace_mesh_ray(kind, meshes, mesh, inside, near, variant, stack, stack_depth, size, found)
                 if variant.shapes:
-                    if kind > MESH and kind < POINTS:
+                    if is_shape(kind):
                         found = trace_shape_ray(kind, instances, ray, origin - instances.translation[row], inside, variant, found)
                 far = depth_of(found.key, ray.orthographic)
                 if variant.any_hit and found.slot >= 0:
