@@ -121,7 +121,7 @@ def gather_gprims(
         material, subset_materials = material_of(item)
         gprim = Gprim(
             path=item.path,
-            kind=item.kind if item.mesh is None else item.mesh.built.form,
+            kind=item.kind,
             mesh=None if item.mesh is None else item.mesh.built,
             transforms=matrices,
             shape=_NO_SHAPE if item.shape is None else item.shape.parameters,

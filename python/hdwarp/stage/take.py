@@ -43,7 +43,7 @@ def take_mesh(walk: Walk, facts: Facts, state: State) -> None:
     if (entry.built if entry.is_built else entry.raw) is None:
         return
     visual, own_path = is_visual(walk, state), path_of_its_own(facts, state)
-    walk.drawn.append(Drawn(state.path, GeometryKind.MESH, entry, None, state, _double_sided(facts), own_path, visual))
+    walk.drawn.append(Drawn(state.path, entry, None, state, _double_sided(facts), own_path, visual))
 
 
 def take_stand_in(walk: Walk, facts: Facts, state: State) -> None:
@@ -70,7 +70,7 @@ def take_stand_in(walk: Walk, facts: Facts, state: State) -> None:
     walk.meshes.add(entry)
     walk.materials.update((material.path, material) for material in found.materials)
     plain = replace(state, constants={"displayColor": found.color}, binder="", collections=False, collision=None)
-    drawn = Drawn(state.path, GeometryKind.MESH, entry, None, plain, False, path_of_its_own(facts, state))
+    drawn = Drawn(state.path, entry, None, plain, False, path_of_its_own(facts, state))
     drawn.one_sided = state.draw_mode == "cards"  # as in Hydra: two stand back to back
     drawn.materials = tuple(material.path for material in found.materials)
     walk.drawn.append(drawn)
@@ -173,7 +173,7 @@ def take_shape(walk: Walk, facts: Facts, state: State) -> None:
         if value is not None:
             state.constants = {**state.constants, name[len(primvars.PREFIX) :]: value}
     double_sided = _double_sided(facts, shape.kind is GeometryKind.PLANE)
-    walk.drawn.append(Drawn(state.path, shape.kind, None, shape, state, double_sided, visual=is_visual(walk, state)))
+    walk.drawn.append(Drawn(state.path, None, shape, state, double_sided, visual=is_visual(walk, state)))
 
 
 def _double_sided(facts: Facts, fallback: bool = False) -> bool:

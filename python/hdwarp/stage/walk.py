@@ -60,15 +60,19 @@ class Drawn:
     """A gprim found by the walk; gather.py makes the Gprim of it."""
 
     path: str
-    kind: GeometryKind
     mesh: MeshEntry | None
-    shape: shapes.Shape | None
+    shape: shapes.Shape | None  # of what has no mesh
     state: State
     double_sided: bool
     source: str = ""  # of meshes: the path of the very prim
     visual: bool = True  # False: read only because it is a collider
     one_sided: bool = False
     materials: tuple[str, ...] = ()  # of face subsets that are no prims: paths among the walk's own
+
+    @property
+    def kind(self) -> GeometryKind:
+        """What the gprim will be; of what has a mesh once that is built."""
+        return self.shape.kind if self.mesh is None else self.mesh.built.form
 
     @property
     def slots(self) -> tuple[tuple[str, bool], ...]:
