@@ -6,7 +6,7 @@ import warp as wp
 
 from hdwarp.tables.structs import vec16f
 from hdwarp.trace.pixels import key_of, vec16i
-from hdwarp.trace.rays import TileRays
+from hdwarp.trace.rays import TileRays, ray_direction
 from hdwarp.trace.swept import (
     BALL,
     CAPPED_END,
@@ -42,16 +42,11 @@ def ray_origin(rays: TileRays, x: wp.float32, y: wp.float32, affine: wp.bool) ->
 
 
 @wp.func
-def direction_at(rays: TileRays, x: wp.float32, y: wp.float32) -> wp.vec3f:
-    return rays.direction + rays.direction_dx * x + rays.direction_dy * y
-
-
-@wp.func
 def cross_balls(centre: wp.vec3f, radius: wp.float32, rays: TileRays, x: vec16f, y: vec16f, affine: wp.bool, side: wp.float32) -> vec16f:
     """t where 16 rays enter (``side`` -1) or leave (1) a ball; ``side`` * -NOWHERE where they pass by."""
     t = vec16f()
     for p in range(16):
-        interval = ball_interval(centre - ray_origin(rays, x[p], y[p], affine), radius, direction_at(rays, x[p], y[p]))
+        interval = ball_interval(centre - ray_origin(rays, x[p], y[p], affine), radius, ray_direction(rays, x[p], y[p]))
         t[p] = wp.where(side < 0.0, interval[0], interval[1])
     return t
 
@@ -66,7 +61,7 @@ def cross_tube(tube: Tube, rays: TileRays, x: vec16f, y: vec16f, affine: wp.bool
     step = wp.int32(0)
     while step < STEPS:
         for p in range(16):
-            crossing = tube_step(tube, ray_origin(rays, x[p], y[p], affine), direction_at(rays, x[p], y[p]), u[p], side)
+            crossing = tube_step(tube, ray_origin(rays, x[p], y[p], affine), ray_direction(rays, x[p], y[p]), u[p], side)
             t[p] = crossing.t
             u[p] = crossing.u
             moved[p] = crossing.moved
@@ -88,7 +83,7 @@ def cross_tube(tube: Tube, rays: TileRays, x: vec16f, y: vec16f, affine: wp.bool
     for which in range(2):
         if (tube.flags & wp.where(which == 0, CAPPED_START, CAPPED_END)) != 0:
             for p in range(16):
-                cap = cap_interval(tube, which == 1, ray_origin(rays, x[p], y[p], affine), direction_at(rays, x[p], y[p]))
+                cap = cap_interval(tube, which == 1, ray_origin(rays, x[p], y[p], affine), ray_direction(rays, x[p], y[p]))
                 if side < 0.0:
                     t[p] = wp.where(cap[0] < t[p], cap[0], t[p])
                 else:
@@ -113,17 +108,17 @@ def ribbon_keys(
     ribbon = ribbon_of(vertices, leaf, lane, rays.origin)
     best, sides = vec16f(NO_KEY), vec16f()
     for p in range(16):
-        sides[p] = ribbon_side(ribbon, ray_origin(rays, x[p], y[p], affine), direction_at(rays, x[p], y[p]), part_start(0))
+        sides[p] = ribbon_side(ribbon, ray_origin(rays, x[p], y[p], affine), ray_direction(rays, x[p], y[p]), part_start(0))
     for part in range(RIBBON_PARTS):
         low, high = part_start(part), part_start(part + 1)
         met = wp.int32(0)
         for p in range(16):
-            side = ribbon_side(ribbon, ray_origin(rays, x[p], y[p], affine), direction_at(rays, x[p], y[p]), high)
+            side = ribbon_side(ribbon, ray_origin(rays, x[p], y[p], affine), ray_direction(rays, x[p], y[p]), high)
             met |= wp.where(side * sides[p] <= 0.0, 1, 0)
             sides[p] = side
         if met != 0:
             for p in range(16):
-                origin, direction = ray_origin(rays, x[p], y[p], affine), direction_at(rays, x[p], y[p])
+                origin, direction = ray_origin(rays, x[p], y[p], affine), ray_direction(rays, x[p], y[p])
                 u = ribbon_root(ribbon, origin, direction, low, high)
                 t = ribbon_crossing(ribbon, origin, direction, u)
                 key = key_of(t + rays.shift, orthographic)
