@@ -190,3 +190,30 @@ def test_heuristics_of_other_domains_are_for_others(device):
     UsdLod.DistanceHeuristic(stage.GetPrimAtPath("/h")).GetLodDomainAttr().Set("audio")
     frame = look(stage, device=device)
     assert seen(frame) == "b" and not [item for item in frame.diagnostics if item.code.startswith("lod")]
+
+
+def test_items_authored_invisible_are_seen_where_they_are_chosen(device):
+    """As USD advises for renderers that know no LOD; by camera, in a scene that follows edits."""
+    stage = lod_stage([5.0, 20.0, 60.0, 200.0])
+    for name in NAMES[1:]:
+        UsdGeom.Imageable(stage.GetPrimAtPath(f"/l/{name}")).MakeInvisible()
+    scene = hdwarp.Scene(stage, device=device)
+    assert [seen(look(scene, f"/cam{k}")) for k in range(4)] == list(NAMES)
+    UsdGeom.Imageable(stage.GetPrimAtPath("/l/a")).MakeInvisible()
+    scene.sync()
+    assert [seen(look(scene, f"/cam{k}")) for k in range(2)] == ["a", "b"]
+    UsdGeom.Imageable(stage.GetPrimAtPath("/l")).MakeInvisible()
+    scene.sync()
+    assert seen(look(scene)) == ""
+
+
+def test_a_group_that_draws_nothing_is_named_until_something_is_in_it(device):
+    """</l/e/h> is in item 4; a live scene knows what a fresh one does."""
+    stage = lod_stage([500.0], (10.0, 50.0, 100.0, 200.0))
+    UsdLod.DistanceHeuristic.Define(stage, "/l/e/h")
+    scene = hdwarp.Scene(stage, device=device)
+    assert seen(look(scene)) == ""
+    assert [(item.path, item.code) for item in scene.diagnostics] == [("/l/e", "lod-item")]
+    UsdGeom.Sphere.Define(stage, "/l/e/s")
+    scene.sync()
+    assert seen(look(scene)) == "s" and not [item for item in scene.diagnostics]

@@ -93,3 +93,36 @@ def test_a_stage_with_many_children_below_a_root_is_read_in_their_order(read):
     assert read(stage).paths == ["/l/z"]
     root.SetChildrenReorder(["x", "y", "z"])
     assert read(stage).paths == ["/l/x"]
+
+
+def test_the_choice_of_an_item_stands_in_for_its_own_visibility(read):
+    """UsdLod's overview: all items but the default one are best authored invisible, for renderers that know no LOD; others show the
+    chosen one as if it were visible. What is above the root, or below the item, keeps its say."""
+    text = lods("int lod:default:index = 1").replace('def Cube "b" {}', 'def Cube "b" {\ntoken visibility = "invisible"\n}')
+    assert items(read(text)) == "b"
+    assert items(read(text.replace("index = 1", "index = 0"))) == "a"
+    deeper = text.replace("index = 1", "index = 0").replace('def Sphere "s" {}', 'def Sphere "s" { token visibility = "invisible" }')
+    assert items(read(deeper)) == ""
+    assert items(read(lods("", 'token visibility = "invisible"'))) == ""
+
+
+@pytest.mark.parametrize(
+    ("first", "held"),
+    [
+        ('def LODDistanceHeuristic "h" { uniform token lod:domain = "imaging" }', "LODDistanceHeuristic"),
+        ('def Scope "Looks"\n{\ndef Material "m" { }\ndef Material "n" { }\n}', "Material"),
+    ],
+)
+def test_every_child_is_an_item_and_what_draws_nothing_is_named(read, first, held):
+    """GetLODItems is GetChildren: a heuristic or materials that stand first in the root are item 0."""
+    found = read(lods(first))
+    assert items(found) == ""
+    (item,) = [item for item in found.diagnostics if item.code == "lod-item"]
+    assert item.path in ("/w/l/h", "/w/l/Looks")
+    assert "item 0" in item.message and f"({held})" in item.message and "Move it out" in item.message
+    found = read(lods(f"int lod:default:index = 1\n{first}"))
+    assert items(found) == "a"
+
+
+def test_empty_groups_are_items_that_are_meant_to_draw_nothing(read):
+    assert read(lods('def Xform "none" {}')).codes() == []

@@ -16,6 +16,8 @@ except ImportError:  # usd-core before 26
     UsdLod = None
 
 Override = tuple[str, float]  # mode, index: what OverrideAPI.ComputeLODOverride gives
+_DRAWN = (UsdGeom.Boundable, UsdGeom.PointInstancer)
+_LOOKED_AT = 64  # prims of an item, before it is taken to draw something
 MODES = ("inherited", "noOverride", "indexedLOD", "noLOD", "allLOD")
 
 
@@ -78,6 +80,31 @@ def drawn_items(
     elif heuristics:
         return LodRoot(path, len(names), item, heuristics)
     return frozenset((names[item],))
+
+
+def tell_empty_items(items: Sequence[Usd.Prim], names: Sequence[str], path: str, diagnostics: Diagnostics) -> list[str]:
+    """Name the items of the root at ``path`` that draw nothing, and give their paths. Every child is an item with a number
+    (UsdLodRootAPI's GetLODItems), heuristics and materials too: easily overlooked."""
+    told = []
+    for number, (item, name) in enumerate(zip(items, names, strict=True)):
+        content = _content_that_draws_nothing(item)
+        if content:
+            message = f"it is item {number} of the LOD root <{path}>, as every child is one, and holds nothing to draw ({content})"
+            diagnostics.warning(f"{path}/{name}", "lod-item", f"{message}; where it is chosen nothing is seen. Move it out of the root")
+            told.append(f"{path}/{name}")
+    return told
+
+
+def _content_that_draws_nothing(item: Usd.Prim) -> str:
+    """What an item holds where that is nothing to draw; "" where it may be drawn, and for empty groups, which are meant so."""
+    types = {}
+    for count, prim in enumerate(Usd.PrimRange(item)):
+        if count == _LOOKED_AT or prim.IsInstance() or any(prim.IsA(schema) for schema in _DRAWN) or prim.HasAPI(UsdGeom.ModelAPI):
+            return ""
+        if not prim.IsA(UsdGeom.Imageable) or prim.IsA(UsdGeom.Camera):
+            types[prim.GetTypeName()] = None
+    types.pop("", None)
+    return ", ".join(types)
 
 
 def _nearest(wanted: float, count: int) -> int:

@@ -74,7 +74,7 @@ def _inherit(walk: Walk, facts: Facts, parent: State, path: str) -> State:
     state = State(
         path,
         matrix,
-        parent.visible and facts.visible,
+        parent.visible and (facts.visible or parent.shows_items),
         facts.purpose or parent.purpose,
         hidden,
         parent.body,
@@ -163,6 +163,8 @@ def _walk_on(walk: Walk, stack: list[tuple[Usd.Prim, str, State]]) -> None:
                 chosen = lod.drawn_items(*arguments, placed=state.instances is not None)
                 if isinstance(chosen, lod.LodRoot):
                     walk.lods[path] = chosen
+                empty = lod.tell_empty_items(facts.children, facts.child_names, path, diagnostics)
+                walk.contents += [(item, owner) for item in empty]  # what comes there is looked for anew
             for number in range(len(facts.children) - 1, -1, -1):
                 name = facts.child_names[number]
                 own = state if chosen is None else _state_of_item(state, chosen, number, name)
@@ -170,10 +172,11 @@ def _walk_on(walk: Walk, stack: list[tuple[Usd.Prim, str, State]]) -> None:
 
 
 def _state_of_item(state: State, chosen: frozenset[str] | lod.LodRoot, number: int, name: str) -> State:
-    """What a LOD root passes on to one of its items."""
+    """What a LOD root passes on to one of its items. The visibility of items is for renderers that know no LOD: USD's own advice is to
+    author all but the default one invisible."""
     if isinstance(chosen, lod.LodRoot):
-        return replace(state, lods=(*state.lods, (chosen.path, number, chosen.default)))
-    return state if name in chosen else replace(state, hidden=True)
+        return replace(state, shows_items=True, lods=(*state.lods, (chosen.path, number, chosen.default)))
+    return replace(state, shows_items=True) if name in chosen else replace(state, hidden=True)
 
 
 def _walk_instancer(walk: Walk, facts: Facts, state: State, stack: list[tuple[Usd.Prim, str, State]]) -> None:

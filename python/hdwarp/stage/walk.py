@@ -49,6 +49,7 @@ class State:
     lod_override: lod.Override | None = None
     expansion: Expansion | None = None  # of the outermost point instancer
     lods: tuple[lod.Place, ...] = ()  # items of roots whose cameras choose that it is in, outermost first
+    shows_items: bool = False  # a LOD root: the choice of an item stands in for the item's own visibility
 
 
 def root_state() -> State:

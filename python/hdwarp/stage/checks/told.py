@@ -46,6 +46,7 @@ MEANINGS = {
     "joint-weights": "joint weights that do not add up to 1",
     "lod": "an LOD item or override that leads nowhere",
     "lod-heuristics": "LOD heuristics, which are not carried out",
+    "lod-item": "a child of an LOD root that draws nothing, and is an item all the same",
     "material": "a material whose shader is not supported",
     "material-binding": "a binding that names no one Material, or goes in a circle",
     "material-connection": "an input whose connection gives no value",
@@ -125,7 +126,7 @@ MEANINGS = {
 
 # Messages end in what to do, in the imperative.
 _CURE = re.compile(
-    r"[.;,] (?=(?:author|mend|bind|choose|split|normalise|apply|make|give|target|remove|bring|put|check|rename|to have it|raise|lower)\b)",
+    r"[.;,] (?=(?:author|mend|bind|choose|split|normalise|apply|make|give|target|remove|bring|put|move|check|rename|to have it|raise|lower)\b)",
     re.IGNORECASE,
 )
 
