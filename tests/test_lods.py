@@ -216,4 +216,4 @@ def test_a_group_that_draws_nothing_is_named_until_something_is_in_it(device):
     assert [(item.path, item.code) for item in scene.diagnostics] == [("/l/e", "lod-item")]
     UsdGeom.Sphere.Define(stage, "/l/e/s")
     scene.sync()
-    assert seen(look(scene)) == "s" and not [item for item in scene.diagnostics]
+    assert seen(look(scene)) == "s" and not list(scene.diagnostics)

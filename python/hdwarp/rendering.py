@@ -46,7 +46,8 @@ def render(
     """Render one camera of a stage, or of an open `Scene` as its last `sync` left it (time, purposes and device are then the scene's;
     RenderProducts and settings are looked up on the stage, which must not be edited meanwhile).
 
-    ``camera``: path of a Camera or a RenderProduct; None: the settings' first product, else the first camera, else a framed default view.
+    ``camera``: path of a Camera or a RenderProduct; None: the settings' first product, else the first camera in
+    path order, else a framed default view.
     ``time``: a time code; None: startTimeCode if authored, else the earliest. ``aovs``: planes by name; None: the product's vars, else
     ("color",). ``samples``: samples a pixel for colour, a square number; the other planes use the pixel's centre. ``purposes``: drawn
     purposes; None: the settings' includedPurposes. ``settings``: path of a RenderSettings prim, or RenderSettings(...).
@@ -102,7 +103,7 @@ def render(
         keep_as_previous(scene, shot)
         scene.sync(now)
     how = settings if isinstance(settings, RenderSettings) else None
-    return render_shot(scene, shot, samples=samples, settings=how, clear=clear, diagnostics=diagnostics)
+    return render_shot(scene, shot, samples=samples, settings=how, clear=clear, diagnostics=diagnostics, strict=strict)
 
 
 def _render_open(
@@ -148,7 +149,7 @@ def _render_open(
         diagnostics.raise_errors()
         scene.diagnostics.raise_errors()
     how = settings if isinstance(settings, RenderSettings) else None
-    return render_shot(scene, shot, samples=samples, settings=how, clear=clear, diagnostics=diagnostics)
+    return render_shot(scene, shot, samples=samples, settings=how, clear=clear, diagnostics=diagnostics, strict=strict)
 
 
 def render_shot(
@@ -159,11 +160,18 @@ def render_shot(
     settings: RenderSettings | None = None,
     clear: Mapping[str, object] | None = None,
     diagnostics: Diagnostics | None = None,
+    leave_out: bool = False,
+    strict: bool = False,
 ) -> Frame:
-    """One shot of an open scene. ``settings``: None: its delegate's. ``diagnostics``: what planning found; the scene's own are added."""
+    """One shot of an open scene. ``settings``: None: its delegate's. ``diagnostics``: what planning found; the scene's own are added.
+    ``leave_out``: primvars asked for by name that no prim has are told and left out, as those of RenderVars are, unless nothing is left.
+    ``strict``: raise StageError for the first diagnostic of severity error."""
     if clear is not None and not isinstance(clear, Mapping):
         raise ArgumentError(f"clear={clear!r}: expected a dictionary of AOV name -> value")
-    frame, shot, row = _frame_without_planes(scene, shot, dict(clear or {}), diagnostics if diagnostics is not None else Diagnostics())
+    diagnostics = diagnostics if diagnostics is not None else Diagnostics()
+    frame, shot, row = _frame_without_planes(scene, shot, dict(clear or {}), diagnostics, leave_out)
+    if strict:
+        diagnostics.raise_errors()
     delegate, image = scene.delegate, shot.image
     descriptors = {name: delegate.default_aov_descriptor(name) for name in shot.aovs}
     try:
@@ -197,10 +205,12 @@ def keep_as_previous(scene: Scene, shot: Shot) -> None:
 
 def describe_shot(scene: Scene, shot: Shot) -> Frame:
     """The frame `render_shot` would give, without its planes: camera, K, pose, id tables. Nothing is traced."""
-    return _frame_without_planes(scene, shot, {}, Diagnostics())[0]
+    return _frame_without_planes(scene, shot, {}, Diagnostics(), True)[0]
 
 
-def _frame_without_planes(scene: Scene, shot: Shot, clear: dict[str, object], diagnostics: Diagnostics) -> tuple[Frame, Shot, int]:
+def _frame_without_planes(
+    scene: Scene, shot: Shot, clear: dict[str, object], diagnostics: Diagnostics, leave_out: bool
+) -> tuple[Frame, Shot, int]:
     """(frame with empty ``arrays``, the shot less what cannot be rendered, the camera's row)."""
     scene.check_open()
     image = shot.image
@@ -229,7 +239,7 @@ def _frame_without_planes(scene: Scene, shot: Shot, clear: dict[str, object], di
         count = len(scene.lights)
         message = f"{count} light{'s are' if count > 1 else ' is'} not used: lights are not supported yet, a headlight lights the picture"
         diagnostics.warning(scene.lights.label[0], "lights", message)
-    shot = _without_missing_primvars(shot, tables, diagnostics)
+    shot = _without_missing_primvars(shot, tables, diagnostics, leave_out)
     for name in clear:
         if name not in shot.aovs:
             raise ArgumentError(f"clear names {name!r}, which is not rendered; planes: {', '.join(shot.aovs)}")
@@ -268,17 +278,17 @@ def _shown_aspect(shot: Shot) -> float:
     return shot.image.image_width * shot.image.pixel_aspect_ratio / shot.image.image_height
 
 
-def _without_missing_primvars(shot: Shot, tables: SceneTables, diagnostics: Diagnostics) -> Shot:
-    """The shot less those vars of its product that ask for a primvar no prim has; planes asked for by name stay, and raise."""
-    known = None
-    kept = []
-    for var in shot.vars:
-        name = primvar_name(var.aov)
-        if name is not None and var.path:
-            known = tables.primvar_names() if known is None else known
-            if name not in known:
-                have = ", ".join(known) or "none"
-                diagnostics.error(var.path, "render-var", f"no prim has a primvar {name!r} (there are {have}); the var is left out")
-                continue
-        kept.append(var)
-    return replace(shot, vars=tuple(kept) or (ShotVar("color", "color"),))
+def _without_missing_primvars(shot: Shot, tables: SceneTables, diagnostics: Diagnostics, leave_out: bool) -> Shot:
+    """The shot less those vars of its product that ask for a primvar no prim has. Planes asked for by name go with ``leave_out``, if any
+    other is left; else they stay, and raise."""
+    asked = [(var, name) for var in shot.vars if (var.path or leave_out) and (name := primvar_name(var.aov)) is not None]
+    known = tables.primvar_names() if asked else ()
+    missing = {var: name for var, name in asked if name not in known}
+    kept = tuple(var for var in shot.vars if var not in missing)
+    if not kept and not shot.vars[0].path:
+        return shot
+    for var, name in missing.items():
+        what = "var" if var.path else "plane"
+        message = f"no prim has a primvar {name!r} (there are {', '.join(known) or 'none'}); the {what} is left out"
+        diagnostics.error(var.path or shot.camera or "/", "render-var", message)
+    return replace(shot, vars=kept or (ShotVar("color", "color"),))

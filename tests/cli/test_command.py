@@ -330,3 +330,46 @@ def test_frames_of_an_animated_stage(stage, tmp_path):
         with np.load(tmp_path / f"f.{frame:04d}.npz") as planes:
             depths.append(float(planes["distance_to_image_plane"][4, 4]))
     assert depths == pytest.approx([4, 5, 6], abs=1e-5)
+
+
+@pytest.fixture
+def with_missing_primvar(products):
+    """/Render/colour asks for a primvar that no prim has."""
+    var = 'uniform string sourceName = "nope"\n        uniform token sourceType = "primvar"'
+    products.write_text(products.read_text().replace('uniform string sourceName = "color"', var))
+    return products
+
+
+NAMED = ["--camera", "/camera", "--aov", "distance_to_image_plane", "--aov", "primvars:nope"]
+
+
+@pytest.mark.parametrize("asked", [["--product", "/Render/first"], NAMED], ids=["vars", "names"])
+@pytest.mark.parametrize("out", ["a.exr", "a.npz", "a.{aov}.png"])
+def test_a_primvar_that_no_prim_has_costs_its_plane_alone(with_missing_primvar, asked, out, tmp_path, capsys):
+    """Asked for by a RenderVar or by name, in one file or one a plane: the rest is written, and the exit code is 3."""
+    target, results = tmp_path / "out" / out, tmp_path / "results.usda"
+    run("render", with_missing_primvar, *asked, "-o", target, "--results", results, "--device", "cpu", "--json", code=3)
+    told = capsys.readouterr()
+    (output,) = json.loads(told.out)["outputs"]
+    assert output["aovs"] == ["distance_to_image_plane"] and output["error"] is None
+    assert output["written"] == [str(path) for path in (tmp_path / "out").iterdir()] and len(output["written"]) == 1
+    (item,) = [item for item in json.loads(told.out)["diagnostics"] if item["code"] == "render-var"]
+    assert item["path"] == ("/camera" if asked is NAMED else "/Render/colour") and "'nope'" in item["message"]
+    assert "nope" not in results.read_text()
+    run("render", with_missing_primvar, *asked, "-o", target, "--resume", "--device", "cpu", code=3 if "{aov}" in out else 0)
+
+
+@pytest.mark.parametrize("asked", [["--product", "/Render/first"], NAMED], ids=["vars", "names"])
+def test_strict_fails_for_a_primvar_that_no_prim_has(with_missing_primvar, asked, tmp_path, capsys):
+    run("render", with_missing_primvar, *asked, "-o", tmp_path / "a.exr", "--strict", "--device", "cpu", code=1)
+    assert "no prim has a primvar 'nope'" in capsys.readouterr().err
+    assert not (tmp_path / "a.exr").exists()
+
+
+@pytest.mark.parametrize(
+    "asked", [["--product", "/Render/second"], ["--camera", "/camera", "--aov", "primvars:nope"]], ids=["vars", "names"]
+)
+def test_a_picture_of_nothing_but_a_missing_primvar_fails(with_missing_primvar, asked, tmp_path, capsys):
+    run("render", with_missing_primvar, *asked, "-o", tmp_path / "a.png", "--device", "cpu", code=1)
+    err = capsys.readouterr().err
+    assert "nope" in err and "defect" not in err and not (tmp_path / "a.png").exists()

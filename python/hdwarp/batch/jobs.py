@@ -49,6 +49,7 @@ class JobResult:
     kept: list[Path]  # complete from an earlier run
     error: str | None = None
     diagnostics: tuple[Diagnostic, ...] = ()
+    aovs: tuple[str, ...] = ()  # that were made; () where nothing was rendered
     record: FrameRecord | None = None  # of the frame, without its planes, where records were asked for
 
 
@@ -139,14 +140,18 @@ def run_jobs(
                     scene = scenes.at(number)
                     if missing:
                         scenes.read_ahead(number)
-                        frame = render_shot(scene, job.shot, samples=samples, settings=settings, diagnostics=diagnostics)
+                        how = {"samples": samples, "settings": settings, "diagnostics": diagnostics, "strict": strict}
+                        frame = render_shot(scene, job.shot, leave_out=True, **how)
                     else:
                         frame = describe_shot(scene, job.shot)
+                    made = _files_made(job, frame, missing, kept)
                 except Error as error:
                     results.add(JobResult(job, [], kept, str(error), tuple(diagnostics)))
                     continue
-                result = JobResult(job, [], kept, None, frame.diagnostics, record(frame, files_of_vars(job)) if records else None)
-                results.add(result, frame, [(path, var.name if var else None) for path, var in missing])
+                aovs = tuple(dict.fromkeys(aov for _, aov, _ in frame.vars))
+                told = record(frame, files_of_vars(job, frame)) if records else None
+                result = JobResult(job, [], kept, None, frame.diagnostics, aovs, told)
+                results.add(result, frame, made)
                 del frame  # its files hold it from here on
             else:
                 yield from results.rest()
@@ -160,6 +165,18 @@ def run_jobs(
             raise
         yield from results.rest()
         raise KeyboardInterrupt
+
+
+def _files_made(
+    job: Job, frame: Frame, files: Sequence[tuple[Path, ShotVar | None]], kept: Sequence[Path]
+) -> list[tuple[Path, str | None]]:
+    """(path, the one var it holds or None for all) of those of ``files`` that the frame has something for: planes may be left out."""
+    made = {name for name, _, _ in frame.vars}
+    found = [(path, var.name if var else None) for path, var in files if var is None or var.name in made]
+    if files and not found and not kept:
+        names = ", ".join(var.name for _, var in files if var is not None)
+        raise Error(f"{describe(job)}: there is nothing to write, {names} cannot be made")
+    return found
 
 
 class _InOrder:
@@ -271,6 +288,7 @@ def describe(job: Job) -> str:
     return name if job.frame_number is None else f"{name} frame {job.frame_number:.10g}"
 
 
-def files_of_vars(job: Job) -> dict[str, Path]:
-    """The file that holds each var of a job's shot."""
-    return {item.name: path for path, var in job.files for item in ([var] if var is not None else job.shot.vars)}
+def files_of_vars(job: Job, frame: Frame) -> dict[str, Path]:
+    """The file that holds each var of a job's frame."""
+    made = [name for name, _, _ in frame.vars]
+    return {name: path for path, var in job.files for name in made if var is None or var.name == name}

@@ -122,7 +122,8 @@ def plan_shots(
     found: RenderPrims | None = None,
     **options: object,
 ) -> list[Shot]:
-    """The shots of the cameras and products named, else of all products of the stage, else of its first camera, else the default view.
+    """The shots of the cameras and products named, else of all products of the stage, else of its first camera in path order, else the
+    default view.
 
     A product that cannot be rendered is left out with an error diagnostic unless it was named. ``options`` as for `plan_shot`.
     """

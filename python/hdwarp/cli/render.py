@@ -45,8 +45,8 @@ class Request:
 
 HELP = (
     "Render stages to files. Without --camera or --product every RenderProduct is rendered, with all its vars; a stage without products "
-    "renders its first camera, one without cameras a framed default view. Arguments with an image suffix are outputs. Over --frames, "
-    "reading, tracing and writing overlap; after Ctrl-C or SIGTERM every file is whole and --resume continues."
+    "renders its first camera in path order, one without cameras a framed default view. Arguments with an image suffix are outputs. "
+    "Over --frames, reading, tracing and writing overlap; after Ctrl-C or SIGTERM every file is whole and --resume continues."
 )
 
 

@@ -150,7 +150,7 @@ def report(outcome, diagnostics: Diagnostics, failed: list[str]) -> dict:
                 "frame": result.job.frame_number,
                 "written": [str(path) for path in result.written],
                 "kept": [str(path) for path in result.kept],
-                "aovs": list(result.job.shot.aovs),
+                "aovs": list(result.aovs or result.job.shot.aovs),
                 "width": result.job.shot.image.width,
                 "height": result.job.shot.image.height,
                 "error": result.error,

@@ -125,10 +125,8 @@ MEANINGS = {
 }
 
 # Messages end in what to do, in the imperative.
-_CURE = re.compile(
-    r"[.;,] (?=(?:author|mend|bind|choose|split|normalise|apply|make|give|target|remove|bring|put|move|check|rename|to have it|raise|lower)\b)",
-    re.IGNORECASE,
-)
+_VERBS = "author|mend|bind|choose|split|normalise|apply|make|give|target|remove|bring|put|move|check|rename|to have it|raise|lower"
+_CURE = re.compile(rf"[.;,] (?=(?:{_VERBS})\b)", re.IGNORECASE)
 
 
 def finding_of(item: Diagnostic) -> Finding:
