@@ -173,7 +173,8 @@ def take_shape(walk: Walk, facts: Facts, state: State) -> None:
         if value is not None:
             state.constants = {**state.constants, name[len(primvars.PREFIX) :]: value}
     double_sided = _double_sided(facts, shape.kind is GeometryKind.PLANE)
-    walk.drawn.append(Drawn(state.path, None, shape, state, double_sided, visual=is_visual(walk, state)))
+    source = path_of_its_own(facts, state)
+    walk.drawn.append(Drawn(state.path, None, shape, state, double_sided, source, visual=is_visual(walk, state)))
 
 
 def _double_sided(facts: Facts, fallback: bool = False) -> bool:

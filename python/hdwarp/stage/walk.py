@@ -65,7 +65,7 @@ class Drawn:
     shape: shapes.Shape | None  # of what has no mesh
     state: State
     double_sided: bool
-    source: str = ""  # of meshes: the path of the very prim
+    source: str = ""  # the path of the very prim
     visual: bool = True  # False: read only because it is a collider
     one_sided: bool = False
     materials: tuple[str, ...] = ()  # of face subsets that are no prims: paths among the walk's own

@@ -31,6 +31,7 @@ MEANINGS = {
     "default-resolution": "a camera that no product targets",
     "degenerate-faces": "faces that have no area or fewer than three corners",
     "depth-of-field": "a camera that asks for depth of field, which is not supported yet",
+    "display-opacity": "a displayOpacity below 1, which is not supported yet",
     "draw-mode": "a draw mode that cannot be drawn as authored",
     "empty-curves": "curves that are none at this time",
     "empty-instancer": "a point instancer without instances",
