@@ -58,6 +58,15 @@ class Diagnostic:
         return asdict(self)
 
 
+class Told(tuple[Diagnostic, ...]):
+    """Diagnostics that print one a line."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self)) or "nothing to tell"
+
+
 @dataclass(frozen=True, slots=True)
 class SharedDiagnostic(Diagnostic):
     """Of something that native instances have in common: every one of them has it, the first tells it. ``source``: equal in all."""
@@ -118,6 +127,9 @@ class Diagnostics:
 
     def __len__(self) -> int:
         return len(self._items)
+
+    def __str__(self) -> str:
+        return str(Told(self))
 
     def raise_errors(self) -> None:
         """``strict``: raise StageError for the first diagnostic of severity error, if any."""

@@ -14,7 +14,7 @@ from hdwarp.aovs.registry import aov_spec, primvar_name
 from hdwarp.batch.shots import Shot, ShotVar, note_camera, plan_shot
 from hdwarp.delegate.render_index import authored_ids
 from hdwarp.delegate.render_settings import RenderSettings
-from hdwarp.errors import ArgumentError, Diagnostics, Error, NotSupported, StageError
+from hdwarp.errors import ArgumentError, Diagnostics, Error, NotSupported, StageError, Told
 from hdwarp.frame import Frame
 from hdwarp.scene import DEFAULT_CAMERA, Scene, check_purposes
 from hdwarp.stage.open import frame_before, open_stage, resolve_time
@@ -267,7 +267,7 @@ def _frame_without_planes(
         prim_paths=[worlds.label(path, world) for path in scene.index.prim_paths],
         material_paths=list(scene.index.material_paths),
         body_paths=[worlds.label(path, world) for path in scene.index.body_paths],
-        diagnostics=tuple(diagnostics),
+        diagnostics=Told(diagnostics),
         conversions={var.name: var.conversion for var in shot.vars if var.conversion.channels is not None},
         decode_instance=functools.partial(authored_ids, scene.index.instancers()),
     )

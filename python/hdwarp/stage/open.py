@@ -126,7 +126,10 @@ def report_composition(stage: Usd.Stage, diagnostics: Diagnostics) -> None:
     for error in stage.GetCompositionErrors():
         site = getattr(error, "rootSite", None)
         path = getattr(site, "path", None) or stage.GetRootLayer().identifier
-        diagnostics.error(path, "composition", f"{_text(error)} What is missing is left out; mend the path or remove the arc")
+        said, cure = _text(error).rstrip("."), "mend the path or remove the arc"
+        if "<defaultPrim>" in said:  # what USD calls the target of an arc that names a file alone
+            cure = "author defaultPrim in that file, or a prim path in the arc"
+        diagnostics.error(path, "composition", f"{said}. What is missing is left out; {cure}")
 
 
 def report_messages(messages: list, stage: Usd.Stage, diagnostics: Diagnostics) -> None:

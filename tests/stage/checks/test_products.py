@@ -96,3 +96,23 @@ def test_what_the_reader_tells_of_products_comes_along(found):
     var += 'def RenderVar "Var"\n{\nuniform string sourceName = "nosuchplane"\n}\n'
     (finding,) = found(var, only=("render-var",))
     assert finding.severity == "error" and finding.paths == ("/World/Var",) and "nosuchplane" in finding.message
+
+
+def test_products_of_different_settings_may_share_a_file_name(found):
+    """A settings prim is chosen for a run; its products alone are rendered together. {product} in a name tells them apart."""
+
+    def products(first: str, second: str, name: str = "a.exr") -> str:
+        text = 'def Camera "Camera"\n{\n}\n'
+        for product in "PQ":
+            text += f'def RenderProduct "{product}"\n{{\nrel camera = </World/Camera>\nuniform token productName = "{name}"\n}}\n'
+        for settings, target in (("S", first), ("T", second)):
+            text += f'def RenderSettings "{settings}"\n{{\nrel products = [{target}]\n}}\n'
+        return text
+
+    one, other, only = "</World/P>", "</World/Q>", ("product-same-name",)
+    (finding,) = found(products(f"{one}, {other}", ""), only=only)
+    assert finding.paths == ("/World/P", "/World/Q") and "'a.exr' on both" in finding.message
+    assert len(found(products("", ""), only=only)) == 1
+    assert found(products(one, other), only=only) == []
+    assert found(products(f"{one}, {other}", "", "{product}.exr"), only=only) == []
+    assert found(products(f"{one}, {other}", "", ""), only=only) == []

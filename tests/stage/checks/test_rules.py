@@ -48,6 +48,12 @@ def labelled(name: str, *labels: str, api: bool = True, kind: str = "Cube", belo
     return f'def {kind} "{name}" {schema}\n{{\n{values}\n{below}\n}}\n'
 
 
+def twin(name: str, target: str = "Product") -> str:
+    second = f'def RenderProduct "Second"\n{{\nrel camera = </World/Camera>\nuniform token productName = "{name}"\n}}\n'
+    settings = f"rel products = [</World/Product>, </World/{target}>]\nuniform int2 resolution = (90, 60)"
+    return product('uniform token productName = "a.exr"', settings=settings, more=second)
+
+
 def var(source: str) -> str:
     kind = 'uniform token sourceType = "primvar"'
     return product("rel orderedVars = </World/Var>", more=f'def RenderVar "Var"\n{{\nuniform string sourceName = "{source}"\n{kind}\n}}\n')
@@ -143,6 +149,7 @@ CASES = (
         product(settings="rel products = </World/Product>\nuniform int2 resolution = (90, 60)", size=""),
     ),
     Case("product-unlisted", "/World/Product", "</World/Settings>", product(settings="rel products = []"), product()),
+    Case("product-same-name", "/World/Product", "of its own", twin("a.exr", "Second"), twin("b.exr", "Second")),
     Case(
         "render-var-primvar",
         "/World/Var",

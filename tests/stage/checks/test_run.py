@@ -262,3 +262,42 @@ def test_no_check_fails_on_broken_metadata(found, head):
     codes = [item.code for item in found(f'#usda 1.0\n(\n{head}\n)\ndef Xform "World"\n{{\n{BROKEN[2]}{NESTED}}}\n')]
     assert "check-failed" not in codes
     assert ENCAPSULATION in codes
+
+
+def test_a_binding_that_leads_to_no_material_is_told_once(found):
+    """By our code, on the prim; a collection's binding beside it stays usd-core's to tell, and so does what is asked for by its name."""
+    text = (
+        'def Sphere "Ball" (prepend apiSchemas = ["MaterialBindingAPI"])\n{\nrel material:binding = </World/Gone>\n}\n'
+        'def Xform "Empty" (prepend apiSchemas = ["MaterialBindingAPI"])\n{\nrel material:binding = </World/Ball>\n}\n'
+    )
+    theirs = "usdShadeValidators:MaterialBindingCollectionValidator.InvalidResourcePath"
+    told = [(item.code, item.paths) for item in found(text) if "material" in item.code.lower()]
+    assert told == [("material-missing", ("/World/Ball",)), ("material-missing", ("/World/Empty",))]
+    assert [item.code for item in found(text, only=("usdShade*",))] == [theirs, theirs]
+    assert not [item for item in found(text, skip=("material-missing",)) if "material" in item.code.lower()]
+    both = text.replace(
+        "rel material:binding = </World/Gone>",
+        "rel material:binding = </World/Gone>\nrel material:binding:collection:x = [</World/Ball.collection:x>, </World/Gone>]",
+    )
+    codes = [item.code for item in found(both)]
+    assert "material-missing" in codes and any(code.startswith("usdShadeValidators:MaterialBindingCollection") for code in codes)
+
+
+def test_a_card_without_its_picture_is_told_once(found):
+    """Where it is drawn with what is drawn instead; where the model is drawn as it is, as any file that is not there."""
+    card = 'def Xform "M" (kind = "component"\nprepend apiSchemas = ["GeomModelAPI"])\n{\nuniform token model:drawMode = "cards"\n'
+    card += 'asset model:cardTextureXNeg = @./gone.png@\nuniform bool model:applyDrawMode = true\ndef Sphere "S"\n{\n}\n}\n'
+    text = f'#usda 1.0\n(\ndefaultPrim = "W"\nmetersPerUnit = 1\nupAxis = "Y"\n)\ndef Xform "W" (kind = "group")\n{{\n{card}}}\n'
+    told = [(item.code, item.paths) for item in found(text) if "gone.png" in item.message]
+    assert told == [("texture", ("/W/M",))]
+    told = [(item.code, item.paths) for item in found(text.replace("DrawMode = true", "DrawMode = false")) if "gone.png" in item.message]
+    assert told == [("asset-unresolved", ("/W/M.model:cardTextureXNeg",))]
+
+
+def test_a_file_without_default_prim_has_its_own_cure(found, tmp_path):
+    (tmp_path / "part.usda").write_text('#usda 1.0\ndef Xform "A"\n{\n}\n')
+    (finding,) = found('def Xform "R" (references = @./part.usda@)\n{\n}\n', only=("composition",))
+    assert finding.paths == ("/World/R",) and "part.usda" in finding.message
+    assert finding.cure.startswith("author defaultPrim in that file")
+    (finding,) = found('def Xform "R" (references = @./part.usda@</B>)\n{\n}\n', only=("composition",))
+    assert finding.cure.startswith("mend the path")

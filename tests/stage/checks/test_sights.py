@@ -196,3 +196,18 @@ def test_the_winding_number_is_one_inside_and_nothing_outside():
     mesh = MeshGeometry(points, triangles, triangles, np.arange(4, dtype=np.int32), 4, 12)
     assert _winding(mesh, np.array([0.1, 0.1, 0.1])) == pytest.approx(1.0)
     assert _winding(mesh, np.array([0.6, 0.6, 0.6])) == pytest.approx(0.0, abs=1e-12)
+
+
+@pytest.mark.parametrize(("distance", "moved"), [(30, False), (30_000, True)])
+def test_a_lens_in_mixed_units_is_mended_before_the_camera_is_moved(found, distance, moved):
+    """Decimetres are asked for: 0.24 and 0.20955. The ball is then 2 / (0.87 x 30) of the picture at 30 m, and nothing at 30 km."""
+    text = (
+        f'def Camera "C"\n{{\nfloat focalLength = 0.024\nfloat2 clippingRange = (1, 1e6)\ndouble3 xformOp:translate = (0, 0, {distance})\n'
+    )
+    text += 'uniform token[] xformOpOrder = ["xformOp:translate"]\n}\ndef Sphere "Ball"\n{\n}\n'
+    (finding,) = found(text, only=("camera-far-away",))
+    assert finding.cure.startswith("mend its lens as camera-lens-mixed says")
+    assert ("move it" in finding.cure) == moved
+    if moved:  # twice the radius of the box over 0.5 x 0.20955 / 0.24, the lens that is asked for
+        wanted = float(finding.cure.partition("about ")[2].split()[0])
+        assert wanted == pytest.approx(2 * 3**0.5 / (0.5 * 0.20955 / 0.24), rel=1e-4)

@@ -15,10 +15,12 @@ _TYPES = (Sdf.ValueTypeNames.Asset, Sdf.ValueTypeNames.AssetArray)
 
 
 def unresolved(subject: Subject) -> Iterator[Finding]:
+    """Without the pictures of cards that are drawn: those are told with what is drawn instead."""
+    told = {f"{item.path}.{item.message.partition(': ')[0]}" for item in subject.told if item.code == "texture"}
     for prim, names in subject.prims.assets:
         for name in names:
             attribute = prim.GetAttribute(name)
-            if attribute and attribute.GetTypeName() in _TYPES:
+            if attribute and attribute.GetTypeName() in _TYPES and str(attribute.GetPath()) not in told:
                 value = attribute.Get(subject.time)
                 for asset in [value] if isinstance(value, Sdf.AssetPath) else value or ():
                     if asset.path and not asset.resolvedPath and not _tiles(attribute, asset.path):

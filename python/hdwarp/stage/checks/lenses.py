@@ -74,17 +74,29 @@ def lens_scale(subject: Subject) -> Iterator[Finding]:
                 break
 
 
+def _extreme_lenses(subject: Subject) -> Iterator[tuple[Camera, float, tuple[float, float] | None]]:
+    """Cameras that see next to nothing or nearly all, their larger aperture [m], and the factors of `_mixed_units`."""
+    for camera, aperture in _lenses(subject):
+        if not _within(field_of_view(camera.focal_length, aperture), (NARROWEST, WIDEST)):
+            yield camera, aperture, _mixed_units(camera.focal_length, aperture, 0.1 * subject.unit)
+
+
+def mended_slopes(subject: Subject) -> dict[str, float]:
+    """Of the cameras that camera-lens-mixed is told of: half the larger aperture over the focal length, once they count in one unit."""
+    return {
+        camera.path: 0.5 * aperture * factors[1] / (camera.focal_length * factors[0])
+        for camera, aperture, factors in _extreme_lenses(subject)
+        if factors is not None
+    }
+
+
 def fields_of_view(subject: Subject) -> Iterator[Finding]:
     tenth = 0.1 * subject.unit
-    for camera, aperture in _lenses(subject):
-        view = field_of_view(camera.focal_length, aperture)
-        if _within(view, (NARROWEST, WIDEST)):
-            continue
-        focal, degrees = camera.focal_length, math.degrees(view)
+    for camera, aperture, factors in _extreme_lenses(subject):
+        focal, degrees = camera.focal_length, math.degrees(field_of_view(camera.focal_length, aperture))
         said = (
             f"focalLength {number(focal / tenth)} and the aperture {number(aperture / tenth)} give a field of view of {degrees:.3g} degrees"
         )
-        factors = _mixed_units(focal, aperture, tenth)
         if factors is None:
             normal = number(0.5 * aperture / math.tan(math.radians(22.5)) / tenth)
             yield FIELD_OF_VIEW.broken(camera.path, said, f"author a focalLength nearer to {normal}, which gives 45 degrees")

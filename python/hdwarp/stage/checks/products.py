@@ -18,6 +18,7 @@ DISTORTED = Rule("product-distorted", WARNING, "aspectRatioConformPolicy adjustP
 PIXEL_ASPECT = Rule("product-pixel-aspect", NOTE, "pixelAspectRatio is not 1: viewers that take pixels as square show it stretched")
 NO_RESOLUTION = Rule("product-without-resolution", WARNING, "neither the product nor its RenderSettings author a resolution")
 UNLISTED = Rule("product-unlisted", NOTE, "no RenderSettings lists the product")
+SAME_NAME = Rule("product-same-name", WARNING, "several products write one file")
 NO_PRIMVAR = Rule("render-var-primvar", ERROR, "a RenderVar asks for a primvar that nothing drawn has")
 
 _NOTABLE = 0.01  # a hundredth
@@ -123,6 +124,25 @@ def listed(subject: Subject) -> Iterator[Finding]:
             )
 
 
+def same_names(subject: Subject) -> Iterator[Finding]:
+    """Among products that are rendered together: of one RenderSettings, or of none."""
+    found = subject.render_prims
+    groups = [values.targets("products") for values in map(RenderValues, found.settings)]
+    groups.append([str(prim.GetPath()) for prim in found.products if not _holders(found, str(prim.GetPath()))])
+    prims = {str(prim.GetPath()): prim for prim in found.products}
+    for group in groups:
+        named: dict[str, list[str]] = {}
+        for path in dict.fromkeys(group):
+            name = RenderValues(prims[path]).text("productName", time=subject.time) if path in prims else ""
+            if name and "{product}" not in name:
+                named.setdefault(name, []).append(path)
+        for name, paths in named.items():
+            if len(paths) > 1:
+                effect = "hdwarp adds the products' names to tell them apart, other renderers write one over the other"
+                message = f"productName is '{name}' on {'both' if len(paths) == 2 else f'all {len(paths)}'}: {effect}"
+                yield SAME_NAME.broken(paths, message, "author a productName of its own for each")
+
+
 def primvars(subject: Subject) -> Iterator[Finding]:
     asked = {
         (path, aov.removeprefix("primvars:"))
@@ -151,5 +171,6 @@ CHECKS = (
     Check(pixel_aspects, (PIXEL_ASPECT,)),
     Check(resolutions, (NO_RESOLUTION,)),
     Check(listed, (UNLISTED,)),
+    Check(same_names, (SAME_NAME,)),
     Check(primvars, (NO_PRIMVAR,)),
 )

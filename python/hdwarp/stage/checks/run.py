@@ -12,7 +12,7 @@ from pxr import Tf
 from hdwarp.errors import ArgumentError
 from hdwarp.stage.checks import assets, labels, lenses, materials, products, scale, sights, upstream
 from hdwarp.stage.checks.findings import ERROR, HDWARP, USD, Check, Finding, Rule, worst_first
-from hdwarp.stage.checks.subject import Subject
+from hdwarp.stage.checks.subject import BINDING, Subject
 from hdwarp.stage.checks.told import MEANINGS, finding_of
 from hdwarp.stage.open import plain_text
 
@@ -30,6 +30,7 @@ _TWINS = (
     ("usdGeomValidators:StageMetadataChecker.MissingMetersPerUnitMetadata", scale.NO_METERS_PER_UNIT.code),
     ("usdGeomValidators:StageMetadataChecker.MissingUpAxisMetadata", scale.NO_UP_AXIS.code),
     ("usdShadeValidators:MaterialBindingApiAppliedValidator.*", materials.NO_API.code),
+    ("usdShadeValidators:MaterialBindingCollectionValidator.InvalidResourcePath", materials.MISSING.code),
     ("material", materials.NO_SURFACE.code),
 )
 _NO_API = "but MaterialBindingAPI is not applied"  # in what USD prints
@@ -91,7 +92,8 @@ def check_stage(subject: Subject, choice: Choice = _ALL, found: Sequence[Finding
     for validator in known or ():
         if choice.may_find(validator.name):
             findings += guarded(validator.name, lambda validator=validator: list(upstream.run(validator, subject)))
-    return [item for item in worst_first(once(findings)) if choice.takes(item.code)]
+    asked = [item for item in findings if choice.asks_for(item.code)]  # what is not asked for tells nothing in place of others
+    return [item for item in worst_first(once(asked)) if choice.takes(item.code)]
 
 
 def guarded(name: str, find: Callable[[], list[Finding]]) -> list[Finding]:
@@ -108,12 +110,13 @@ def guarded(name: str, find: Callable[[], list[Finding]]) -> list[Finding]:
 def once(findings: Sequence[Finding]) -> list[Finding]:
     """Without doubles, and without what another finding says of the same prim."""
     there = {(item.code, path) for item in findings for path in item.paths}
-    missing = [item.message for item in findings if item.source == HDWARP and item.code in ("composition", assets.UNRESOLVED.code)]
+    telling = ("composition", "texture", assets.UNRESOLVED.code)
+    missing = [item.message for item in findings if item.source == HDWARP and item.code in telling]
     no_api_is_told = any(code == materials.NO_API.code for code, _ in there)
     kept: dict[Finding, None] = {}
     for item in findings:
         twins = [other for pattern, other in _TWINS if fnmatch.fnmatchcase(item.code, pattern)]
-        if any((other, path) in there for other in twins for path in item.paths):
+        if any((other, _prim_bound(path)) in there for other in twins for path in item.paths):
             continue
         if item.code == "usd" and _NO_API in item.message and no_api_is_told:
             continue
@@ -121,6 +124,12 @@ def once(findings: Sequence[Finding]) -> list[Finding]:
             continue
         kept.setdefault(item)
     return list(kept)
+
+
+def _prim_bound(path: str) -> str:
+    """The prim of the path of a binding, which our own checks name; any other path as it is, those of collections' bindings too."""
+    prim, _, name = path.partition(".")
+    return prim if name.startswith(BINDING) and not name.startswith(f"{BINDING}:collection") else path
 
 
 def _file_in(message: str) -> str:

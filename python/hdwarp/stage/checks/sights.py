@@ -9,7 +9,7 @@ import numpy as np
 
 from hdwarp.stage.checks.boxes import boxes_of
 from hdwarp.stage.checks.findings import WARNING, Check, Finding, Rule
-from hdwarp.stage.checks.lenses import number
+from hdwarp.stage.checks.lenses import mended_slopes, number
 from hdwarp.stage.checks.subject import Subject
 from hdwarp.stage.columns import Camera
 
@@ -90,6 +90,7 @@ def is_near_enough(subject: Subject) -> Iterator[Finding]:
     if bounds is None or not subject.draws_everything or not subject.boxes.complete:
         return
     centre, radius = 0.5 * (bounds[0] + bounds[1]), 0.5 * subject.boxes.size
+    mended = mended_slopes(subject)
     for camera in subject.columns.cameras:
         distance = float(np.linalg.norm(camera.world_from_camera[:3, 3] - centre))
         if camera.projection == "orthographic":
@@ -102,12 +103,13 @@ def is_near_enough(subject: Subject) -> Iterator[Finding]:
                 wanted = number(4.0 * radius / (0.1 * subject.unit))
                 yield FAR_AWAY.broken(camera.path, share, f"author horizontalAperture and verticalAperture about {wanted}")
                 continue
-            wanted = 2.0 * radius * camera.focal_length / (0.5 * max(camera.aperture))
-            yield FAR_AWAY.broken(
-                camera.path,
-                f"{share}, {number(distance / subject.unit)} scene units away",
-                f"move it to about {number(wanted / subject.unit)} scene units from the scene, or mend the units of its xformOps",
-            )
+            slope = mended.get(camera.path)
+            wanted = 2.0 * radius / (half / distance if slope is None else slope)
+            cure = f"move it to about {number(wanted / subject.unit)} scene units from the scene, or mend the units of its xformOps"
+            if slope is not None:
+                is_enough = radius >= _FEW * slope * distance
+                cure = "mend its lens as camera-lens-mixed says" + ("" if is_enough else f", and {cure}")
+            yield FAR_AWAY.broken(camera.path, f"{share}, {number(distance / subject.unit)} scene units away", cure)
 
 
 def is_outside(subject: Subject) -> Iterator[Finding]:
