@@ -82,8 +82,8 @@ def _model_of_doubling_instances() -> str:
 
 
 def _skeleton_over_doubling_instances() -> str:
-    inside = _doubling_instances().replace("/Hostile/", "/Hostile/root/")
-    return f'def SkelRoot "root"\n{{\n{inside}\n{_skinned("ball")}\n}}'
+    inside = _doubling_instances().replace("/Hostile/", "/Hostile/whole/")
+    return f'def SkelRoot "whole"\n{{\n{inside}\n{_skinned("ball")}\n}}'
 
 
 def _skinned(name: str) -> str:
