@@ -13,6 +13,7 @@ import warp as wp
 from hdwarp.stage.columns import CAPPED_END, CAPPED_START, GeometryKind
 from hdwarp.tables import bvh
 from hdwarp.trace import SceneKinds
+from hdwarp.trace.pixel_rays import trace_by_pixels
 
 if "trace_scene" not in sys.modules:
     _spec = importlib.util.spec_from_file_location("trace_scene", Path(__file__).parent / "trace_scene.py")
@@ -21,6 +22,8 @@ if "trace_scene" not in sys.modules:
 tools = sys.modules["trace_scene"]
 
 SWEPT = SceneKinds(mesh=False, shapes=False, swept=True)
+CAMERAS = ["perspective", "orthographic"]
+TUBE = np.array([[[0, 0, -1], [0, 0, -1 / 3], [0, 0, 1 / 3], [0, 0, 1]]], float)
 
 
 @dataclass(frozen=True)
@@ -130,3 +133,48 @@ def hairs(
         points.append(points[-1] + way * length / 3)
     ends = rng.uniform(0.7, 1.3, (count, 2)) * radius
     return np.stack(points, 1), ends[:, :1] + (ends[:, 1:] - ends[:, :1]) * np.array([0, 1, 2, 3]) / 3
+
+
+def random_tubes(seed, count=30):
+    """Pieces that turn by up to 20 degrees, thick and thin, radii that change: (n, 4, 3), (n, 4)."""
+    rng = np.random.default_rng(seed)
+    lengths = rng.uniform(0.2, 0.8, count)
+    points, _ = hairs(rng, count, 1.0, turn=0.5)
+    points = points[:, :1] + (points - points[:, :1]) * lengths[:, None, None]
+    ends = lengths[:, None] * 10.0 ** rng.uniform(-2.5, -0.5, (count, 1)) * rng.uniform(0.7, 1.3, (count, 2))
+    return points, ends[:, :1] + (ends[:, 1:] - ends[:, :1]) * np.array([0, 1, 2, 3]) / 3
+
+
+def ring(parts=36, big=1.0, small=0.3, flags=0):
+    """A torus about z: as many pieces, their joints exactly as one another's ends."""
+    k = 4 / 3 * np.tan(np.pi / 2 / parts)
+    angle = np.arange(parts + 1) * 2 * np.pi / parts
+    at, along = np.stack([np.cos(angle), np.sin(angle), 0 * angle], -1), np.stack([-np.sin(angle), np.cos(angle), 0 * angle], -1)
+    points = np.stack([at[:-1], at[:-1] + k * along[:-1], at[1:] - k * along[1:], at[1:]], 1) * big
+    return tubes(points, np.full((parts, 4), small), flags)
+
+
+def camera_at(kind, width=96, height=64, eye=4.0, turn=None, **options):
+    turn = tools.rotation((1, 2, 3), 0.7) if turn is None else turn
+    return getattr(tools, kind)(width, height, eye=turn[:, 2] * eye, turn=turn, **options)
+
+
+def cylinder(camera, radius=0.5, half=1.0):
+    """(h, w) t where the rays enter and leave a closed cylinder about z, inf where they pass by: slabs and a quadratic, in float64."""
+    o, d = camera.rays()
+    o, d = np.broadcast_arrays(o, d)
+    a, b = (d[..., :2] ** 2).sum(-1), (o[..., :2] * d[..., :2]).sum(-1)
+    root = b * b - a * ((o[..., :2] ** 2).sum(-1) - radius**2)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        side = (-b + np.array([[-1], [1]])[..., None] * np.sqrt(root)) / a
+        ends = np.sort(np.stack([(-half - o[..., 2]) / d[..., 2], (half - o[..., 2]) / d[..., 2]]), axis=0)
+        entry, leave = np.maximum(side[0], ends[0]), np.minimum(side[1], ends[1])
+        return np.where(entry <= leave, entry, np.inf), np.where(entry <= leave, leave, np.inf)
+
+
+def traced(scene, camera, way, monkeypatch):
+    """By packets of a tile, or by the kernel for CUDA, ray by ray."""
+    with monkeypatch.context() as patched:
+        if way == "rays":
+            patched.setattr(tools, "trace", trace_by_pixels)
+        return scene.trace(camera)[0]

@@ -60,7 +60,7 @@ class Crossing:
 
     t: wp.float32
     u: wp.float32
-    moved: wp.float32  # by how much u is another one than before
+    moved: wp.float32  # by how much u is another one than before; 0 of straight tubes, which are the cone
     inside: wp.float32  # < 0: the ray passes by
 
 
@@ -173,9 +173,16 @@ def tube_step(tube: Tube, origin: wp.vec3f, direction: wp.vec3f, u: wp.float32, 
     crossing = Crossing()
     crossing.t = start + t
     crossing.u = reached
-    crossing.moved = wp.abs(reached - u)
+    crossing.moved = wp.where((tube.flags & STRAIGHT) != 0, 0.0, wp.abs(reached - u))
     crossing.inside = inside
     return crossing
+
+
+@wp.func
+def is_settled(crossing: Crossing) -> wp.bool:
+    """Whether the last step was the last: further ones change less than the record holds. One that leads beyond the piece, to where
+    `tube_step` bounds it, counts once it leads there twice: the next may come back."""
+    return crossing.moved < SETTLED
 
 
 @wp.func
@@ -214,9 +221,7 @@ def tube_interval(tube: Tube, origin: wp.vec3f, direction: wp.vec3f) -> wp.vec2f
         while step < STEPS:
             crossing = tube_step(tube, origin, direction, crossing.u, side)
             step += 1
-            if (tube.flags & STRAIGHT) != 0:
-                crossing.moved = 0.0
-            if crossing.moved < SETTLED:
+            if is_settled(crossing):
                 step = STEPS
         if is_met(crossing):
             interval[which] = crossing.t

@@ -13,14 +13,13 @@ from hdwarp.trace.swept import (
     CAPPED_START,
     NOWHERE,
     RIBBON_PARTS,
-    RIM,
-    SETTLED,
     STEPS,
-    STRAIGHT,
-    STRAY,
+    Crossing,
     Tube,
     ball_interval,
     cap_interval,
+    is_met,
+    is_settled,
     part_start,
     ribbon_crossing,
     ribbon_facing,
@@ -53,33 +52,33 @@ def cross_balls(centre: wp.vec3f, radius: wp.float32, rays: TileRays, x: vec16f,
 
 @wp.func
 def cross_tube(tube: Tube, rays: TileRays, x: vec16f, y: vec16f, affine: wp.bool, side: wp.float32) -> vec16f:
-    """The same for a piece of a tube, its ends included."""
+    """The same for a piece of a tube, its ends included. A ray stays where it has settled, whatever the others of the packet need."""
     if (tube.flags & BALL) != 0:
         return cross_balls(tube.a, tube.r[0], rays, x, y, affine, side)
     t, u, moved, inside = vec16f(), vec16f(0.5), vec16f(), vec16f()
-    unsettled = vec16i()
+    unsettled = vec16i(1)
     step = wp.int32(0)
     while step < STEPS:
         for p in range(16):
             crossing = tube_step(tube, ray_origin(rays, x[p], y[p], affine), ray_direction(rays, x[p], y[p]), u[p], side)
-            t[p] = crossing.t
-            u[p] = crossing.u
-            moved[p] = crossing.moved
-            inside[p] = crossing.inside
-            unsettled[p] = wp.where(crossing.moved >= SETTLED and crossing.u > -0.05 and crossing.u < 1.05, 1, 0)
+            goes_on = unsettled[p] != 0
+            t[p] = wp.where(goes_on, crossing.t, t[p])
+            u[p] = wp.where(goes_on, crossing.u, u[p])
+            moved[p] = wp.where(goes_on, crossing.moved, moved[p])
+            inside[p] = wp.where(goes_on, crossing.inside, inside[p])
+            unsettled[p] = wp.where(goes_on and not is_settled(crossing), 1, 0)
         step += 1
-        if (tube.flags & STRAIGHT) != 0:
-            moved = vec16f(0.0)
+        more = wp.int32(0)
+        for p in range(16):
+            more |= unsettled[p]
+        if more == 0:
             step = STEPS
-        if step >= 2:
-            more = wp.int32(0)
-            for p in range(16):
-                more |= unsettled[p]
-            if more == 0:
-                step = STEPS
     for p in range(16):
-        met = inside[p] >= 0.0 and moved[p] < STRAY and u[p] >= -RIM and u[p] <= 1.0 + RIM
-        t[p] = wp.where(met, t[p], -side * NOWHERE)
+        crossing = Crossing()
+        crossing.u = u[p]
+        crossing.moved = moved[p]
+        crossing.inside = inside[p]
+        t[p] = wp.where(is_met(crossing), t[p], -side * NOWHERE)
     for which in range(2):
         if (tube.flags & wp.where(which == 0, CAPPED_START, CAPPED_END)) != 0:
             for p in range(16):
