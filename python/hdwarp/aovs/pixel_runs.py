@@ -184,6 +184,18 @@ def sensor_frame(view: ViewRow) -> Ray:
 
 
 @wp.func
+def point_within(frame: Ray, a: wp.float64, b: wp.float64, c: wp.float64) -> wp.vec3d:
+    """The point (a, b, c) of a `sensor_frame`, in the space that the frame is given in."""
+    return frame.origin + frame.origin_dx * a + frame.direction_dx * b + frame.direction * c
+
+
+@wp.func
+def way_within(frame: Ray, a: wp.float64, b: wp.float64, c: wp.float64) -> wp.vec3d:
+    """The same of a direction."""
+    return frame.origin_dx * a + frame.direction_dx * b + frame.direction * c
+
+
+@wp.func
 def object_ray(ray: Ray, global_offset: wp.vec3d, instances: InstanceColumns, row: wp.int32) -> Ray:
     """``ray`` in the object space of an instance. Positions are subtracted before anything is multiplied: exact far from the origin."""
     inside = Ray()

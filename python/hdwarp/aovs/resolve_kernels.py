@@ -24,10 +24,12 @@ from hdwarp.aovs.pixel_runs import (
     load_columns,
     object_ray,
     pixel_run,
+    point_within,
     sensor_frame,
     store_pairs,
     store_scalars,
     store_triples,
+    way_within,
     world_ray,
 )
 from hdwarp.aovs.shape_hits import ball_crossings, cone_crossings, round_normal, round_parameters
@@ -129,23 +131,19 @@ def geometry_kernel(lanes: int, given: bool = False, swept: bool = False) -> wp.
                 places, ways = load_triples(origins, low, high, start), load_triples(directions, low, high, start)
                 for lane in range(LANES):
                     a, b, c = wp.float64(ways[0, lane]), wp.float64(ways[1, lane]), wp.float64(ways[2, lane])
-                    at_x = ray.origin_dx[0] * a + ray.direction_dx[0] * b + ray.direction[0] * c
-                    at_y = ray.origin_dx[1] * a + ray.direction_dx[1] * b + ray.direction[1] * c
-                    at_z = ray.origin_dx[2] * a + ray.direction_dx[2] * b + ray.direction[2] * c
-                    squared = at_x * at_x + at_y * at_y + at_z * at_z
+                    way = way_within(ray, a, b, c)
+                    squared = way[0] * way[0] + way[1] * way[1] + way[2] * way[2]
                     to_unit = wp.float64(1.0) / wp.sqrt(wp.where(squared > wp.float64(0.0), squared, wp.float64(1.0)))
                     to_x[lane] = a * to_unit
                     to_y[lane] = b * to_unit
                     to_z[lane] = c * to_unit
-                    depth_rate[lane] = (forward[0] * at_x + forward[1] * at_y + forward[2] * at_z) * to_unit
+                    depth_rate[lane] = (forward[0] * way[0] + forward[1] * way[1] + forward[2] * way[2]) * to_unit
                     a, b, c = wp.float64(places[0, lane]), wp.float64(places[1, lane]), wp.float64(places[2, lane])
                     from_x[lane] = a
                     from_y[lane] = b
                     from_z[lane] = c
-                    at_x = ray.origin_dx[0] * a + ray.direction_dx[0] * b + ray.direction[0] * c
-                    at_y = ray.origin_dx[1] * a + ray.direction_dx[1] * b + ray.direction[1] * c
-                    at_z = ray.origin_dx[2] * a + ray.direction_dx[2] * b + ray.direction[2] * c
-                    depth_start[lane] = forward[0] * at_x + forward[1] * at_y + forward[2] * at_z
+                    place = way_within(ray, a, b, c)
+                    depth_start[lane] = forward[0] * place[0] + forward[1] * place[1] + forward[2] * place[2]
             kinds = wp.int32(0)  # bit per geometry kind in the block
             if lowest == highest:
                 if highest != current:
@@ -155,15 +153,14 @@ def geometry_kernel(lanes: int, given: bool = False, swept: bool = False) -> wp.
                 kinds = 1 << shared_kind
                 if GIVEN:
                     for lane in range(LANES):
-                        ox[lane] = inside.origin[0] + inside.origin_dx[0] * from_x[lane] + inside.direction_dx[0] * from_y[lane]
-                        ox[lane] += inside.direction[0] * from_z[lane]
-                        oy[lane] = inside.origin[1] + inside.origin_dx[1] * from_x[lane] + inside.direction_dx[1] * from_y[lane]
-                        oy[lane] += inside.direction[1] * from_z[lane]
-                        oz[lane] = inside.origin[2] + inside.origin_dx[2] * from_x[lane] + inside.direction_dx[2] * from_y[lane]
-                        oz[lane] += inside.direction[2] * from_z[lane]
-                        dx[lane] = inside.origin_dx[0] * to_x[lane] + inside.direction_dx[0] * to_y[lane] + inside.direction[0] * to_z[lane]
-                        dy[lane] = inside.origin_dx[1] * to_x[lane] + inside.direction_dx[1] * to_y[lane] + inside.direction[1] * to_z[lane]
-                        dz[lane] = inside.origin_dx[2] * to_x[lane] + inside.direction_dx[2] * to_y[lane] + inside.direction[2] * to_z[lane]
+                        place = point_within(inside, from_x[lane], from_y[lane], from_z[lane])
+                        way = way_within(inside, to_x[lane], to_y[lane], to_z[lane])
+                        ox[lane] = place[0]
+                        oy[lane] = place[1]
+                        oz[lane] = place[2]
+                        dx[lane] = way[0]
+                        dy[lane] = way[1]
+                        dz[lane] = way[2]
                 else:
                     for lane in range(LANES):
                         s = wp.float64(x0 + lane)
@@ -186,15 +183,14 @@ def geometry_kernel(lanes: int, given: bool = False, swept: bool = False) -> wp.
                         kind[lane] = instances.kind[instances.source[i]]
                         kinds = kinds | (1 << kind[lane])
                     if GIVEN:
-                        ox[lane] = inside.origin[0] + inside.origin_dx[0] * from_x[lane] + inside.direction_dx[0] * from_y[lane]
-                        ox[lane] += inside.direction[0] * from_z[lane]
-                        oy[lane] = inside.origin[1] + inside.origin_dx[1] * from_x[lane] + inside.direction_dx[1] * from_y[lane]
-                        oy[lane] += inside.direction[1] * from_z[lane]
-                        oz[lane] = inside.origin[2] + inside.origin_dx[2] * from_x[lane] + inside.direction_dx[2] * from_y[lane]
-                        oz[lane] += inside.direction[2] * from_z[lane]
-                        dx[lane] = inside.origin_dx[0] * to_x[lane] + inside.direction_dx[0] * to_y[lane] + inside.direction[0] * to_z[lane]
-                        dy[lane] = inside.origin_dx[1] * to_x[lane] + inside.direction_dx[1] * to_y[lane] + inside.direction[1] * to_z[lane]
-                        dz[lane] = inside.origin_dx[2] * to_x[lane] + inside.direction_dx[2] * to_y[lane] + inside.direction[2] * to_z[lane]
+                        place = point_within(inside, from_x[lane], from_y[lane], from_z[lane])
+                        way = way_within(inside, to_x[lane], to_y[lane], to_z[lane])
+                        ox[lane] = place[0]
+                        oy[lane] = place[1]
+                        oz[lane] = place[2]
+                        dx[lane] = way[0]
+                        dy[lane] = way[1]
+                        dz[lane] = way[2]
                     else:
                         s = wp.float64(x0 + lane)
                         ox[lane] = inside.origin[0] + inside.origin_dx[0] * s
@@ -454,17 +450,13 @@ def geometry_kernel(lanes: int, given: bool = False, swept: bool = False) -> wp.
                             from_y[lane] + to_y[lane] * t[lane],
                             from_z[lane] + to_z[lane] * t[lane],
                         )
-                        px = ray.origin[0] + ray.origin_dx[0] * a + ray.direction_dx[0] * b + ray.direction[0] * c
-                        py = ray.origin[1] + ray.origin_dx[1] * a + ray.direction_dx[1] * b + ray.direction[1] * c
-                        pz = ray.origin[2] + ray.origin_dx[2] * a + ray.direction_dx[2] * b + ray.direction[2] * c
+                        p = point_within(ray, a, b, c)
                     else:
                         s = wp.float64(x0 + lane)
-                        px = ray.origin[0] + ray.origin_dx[0] * s + (ray.direction[0] + ray.direction_dx[0] * s) * t[lane]
-                        py = ray.origin[1] + ray.origin_dx[1] * s + (ray.direction[1] + ray.direction_dx[1] * s) * t[lane]
-                        pz = ray.origin[2] + ray.origin_dx[2] * s + (ray.direction[2] + ray.direction_dx[2] * s) * t[lane]
-                    x[lane] = wp.where(seen, wp.float32(px), clear.position[0])
-                    y[lane] = wp.where(seen, wp.float32(py), clear.position[1])
-                    z[lane] = wp.where(seen, wp.float32(pz), clear.position[2])
+                        p = ray.origin + ray.origin_dx * s + (ray.direction + ray.direction_dx * s) * t[lane]
+                    x[lane] = wp.where(seen, wp.float32(p[0]), clear.position[0])
+                    y[lane] = wp.where(seen, wp.float32(p[1]), clear.position[1])
+                    z[lane] = wp.where(seen, wp.float32(p[2]), clear.position[2])
                 store_triples(x, y, z, low, high, pixel, out.position)
             if out.position_eye:
                 begin = ray.origin - view.eye
@@ -476,14 +468,11 @@ def geometry_kernel(lanes: int, given: bool = False, swept: bool = False) -> wp.
                             from_y[lane] + to_y[lane] * t[lane],
                             from_z[lane] + to_z[lane] * t[lane],
                         )
-                        rx = wp.float32(ray.origin_dx[0] * a + ray.direction_dx[0] * b + ray.direction[0] * c)
-                        ry = wp.float32(ray.origin_dx[1] * a + ray.direction_dx[1] * b + ray.direction[1] * c)
-                        rz = wp.float32(ray.origin_dx[2] * a + ray.direction_dx[2] * b + ray.direction[2] * c)
+                        p = way_within(ray, a, b, c)
                     else:
                         s = wp.float64(x0 + lane)
-                        rx = wp.float32(begin[0] + ray.origin_dx[0] * s + (ray.direction[0] + ray.direction_dx[0] * s) * t[lane])
-                        ry = wp.float32(begin[1] + ray.origin_dx[1] * s + (ray.direction[1] + ray.direction_dx[1] * s) * t[lane])
-                        rz = wp.float32(begin[2] + ray.origin_dx[2] * s + (ray.direction[2] + ray.direction_dx[2] * s) * t[lane])
+                        p = begin + ray.origin_dx * s + (ray.direction + ray.direction_dx * s) * t[lane]
+                    rx, ry, rz = wp.float32(p[0]), wp.float32(p[1]), wp.float32(p[2])
                     x[lane] = wp.where(seen, view.right[0] * rx + view.right[1] * ry + view.right[2] * rz, clear.position_eye[0])
                     y[lane] = wp.where(seen, view.up[0] * rx + view.up[1] * ry + view.up[2] * rz, clear.position_eye[1])
                     z[lane] = wp.where(seen, view.back[0] * rx + view.back[1] * ry + view.back[2] * rz, clear.position_eye[2])
