@@ -41,6 +41,59 @@ def triangle_corner(vertices: wp.array[wp.float32], slot: wp.int32, offset: wp.i
     return wp.vec3d(wp.float64(vertices[g]), wp.float64(vertices[g + 16]), wp.float64(vertices[g + 32]))
 
 
+@wp.struct
+class PlaneHit:
+    """Where a line meets the plane of a triangle a, b, c."""
+
+    t: wp.float64
+    of_a: wp.float64  # weights
+    of_b: wp.float64
+    least: wp.float64  # the lowest weight of the three
+    normal: wp.vec3f  # its largest component 1 or -1
+
+
+@wp.func
+def plane_hit(
+    vertices: wp.array[wp.float32],
+    slot: wp.int32,
+    ox: wp.float64,
+    oy: wp.float64,
+    oz: wp.float64,
+    dx: wp.float64,
+    dy: wp.float64,
+    dz: wp.float64,
+) -> PlaneHit:
+    """``vertices``: MeshColumns.leaf_vertices, flat. By scalars, which stand side by side in SIMD registers."""
+    g = (slot >> 4) * 144 + (slot & 15)
+    ax, ay, az = wp.float64(vertices[g]), wp.float64(vertices[g + 16]), wp.float64(vertices[g + 32])
+    ux = wp.float64(vertices[g + 48]) - ax
+    uy = wp.float64(vertices[g + 64]) - ay
+    uz = wp.float64(vertices[g + 80]) - az
+    vx = wp.float64(vertices[g + 96]) - ax
+    vy = wp.float64(vertices[g + 112]) - ay
+    vz = wp.float64(vertices[g + 128]) - az
+    cx, cy, cz = uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx
+    largest = wp.abs(cx)
+    largest = wp.where(wp.abs(cy) > largest, wp.abs(cy), largest)
+    largest = wp.where(wp.abs(cz) > largest, wp.abs(cz), largest)
+    scale = wp.float64(1.0) / largest
+    cx, cy, cz = cx * scale, cy * scale, cz * scale
+    px, py, pz = ax - ox, ay - oy, az - oz
+    distance = (cx * px + cy * py + cz * pz) / (cx * dx + cy * dy + cz * dz)
+    hx, hy, hz = distance * dx - px, distance * dy - py, distance * dz - pz  # from corner a
+    area = scale / (cx * cx + cy * cy + cz * cz)
+    of_b = ((hy * vz - hz * vy) * cx + (hz * vx - hx * vz) * cy + (hx * vy - hy * vx) * cz) * area
+    of_c = ((uy * hz - uz * hy) * cx + (uz * hx - ux * hz) * cy + (ux * hy - uy * hx) * cz) * area
+    hit = PlaneHit()
+    hit.t = distance
+    hit.of_a = wp.float64(1.0) - of_b - of_c
+    hit.of_b = of_b
+    hit.least = wp.where(hit.of_a < of_b, hit.of_a, of_b)
+    hit.least = wp.where(of_c < hit.least, of_c, hit.least)
+    hit.normal = wp.vec3f(wp.float32(cx), wp.float32(cy), wp.float32(cz))
+    return hit
+
+
 @wp.func
 def inside_weights(a: wp.float32, b: wp.float32) -> wp.vec2f:
     """Weights of the first two corners, moved into the triangle; the first corner where they are no numbers."""

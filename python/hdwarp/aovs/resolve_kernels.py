@@ -11,6 +11,7 @@ from hdwarp.aovs.hits import (
     grazing_hit,
     inside_weights,
     planar_scale,
+    plane_hit,
     reciprocal,
     seen_distance,
     sphere_parameters,
@@ -32,7 +33,7 @@ from hdwarp.aovs.pixel_runs import (
     way_within,
     world_ray,
 )
-from hdwarp.aovs.shape_hits import ball_crossings, cone_crossings, round_normal, round_parameters
+from hdwarp.aovs.shape_hits import ball_crossings, cone_crossings, cube_hit, round_normal, round_parameters, sphere_crossing
 from hdwarp.aovs.swept_hits import swept_hit, unit_of
 from hdwarp.aovs.turning import turn_normals
 from hdwarp.tables.structs import CAPSULE, CONE, CUBE, MESH, PLANE, POINTS, RIBBONS, SPHERE, TUBES, InstanceColumns, ViewRow
@@ -205,36 +206,14 @@ def geometry_kernel(lanes: int, given: bool = False, swept: bool = False) -> wp.
                 stray = ints()
                 for lane in range(LANES):
                     k = wp.where(kind[lane] == MESH, slot[lane], 0)
-                    g = (k >> 4) * 144 + (k & 15)
-                    ax, ay, az = wp.float64(vertices[g]), wp.float64(vertices[g + 16]), wp.float64(vertices[g + 32])
-                    ux = wp.float64(vertices[g + 48]) - ax
-                    uy = wp.float64(vertices[g + 64]) - ay
-                    uz = wp.float64(vertices[g + 80]) - az
-                    vx = wp.float64(vertices[g + 96]) - ax
-                    vy = wp.float64(vertices[g + 112]) - ay
-                    vz = wp.float64(vertices[g + 128]) - az
-                    cx, cy, cz = uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx
-                    largest = wp.abs(cx)
-                    largest = wp.where(wp.abs(cy) > largest, wp.abs(cy), largest)
-                    largest = wp.where(wp.abs(cz) > largest, wp.abs(cz), largest)
-                    scale = wp.float64(1.0) / largest
-                    cx, cy, cz = cx * scale, cy * scale, cz * scale
-                    px, py, pz = ax - ox[lane], ay - oy[lane], az - oz[lane]
-                    distance = (cx * px + cy * py + cz * pz) / (cx * dx[lane] + cy * dy[lane] + cz * dz[lane])
-                    hx, hy, hz = distance * dx[lane] - px, distance * dy[lane] - py, distance * dz[lane] - pz  # from corner a
-                    area = scale / (cx * cx + cy * cy + cz * cz)
-                    of_b = ((hy * vz - hz * vy) * cx + (hz * vx - hx * vz) * cy + (hx * vy - hy * vx) * cz) * area
-                    of_c = ((uy * hz - uz * hy) * cx + (uz * hx - ux * hz) * cy + (ux * hy - uy * hx) * cz) * area
-                    of_a = wp.float64(1.0) - of_b - of_c
-                    t[lane] = distance
-                    w0[lane] = wp.float32(of_a)
-                    w1[lane] = wp.float32(of_b)
-                    nx[lane] = wp.float32(cx)
-                    ny[lane] = wp.float32(cy)
-                    nz[lane] = wp.float32(cz)
-                    least = wp.where(of_a < of_b, of_a, of_b)
-                    least = wp.where(of_c < least, of_c, least)
-                    apart = wp.where(least >= wp.float64(-_OUTSIDE), 0, 1)  # NaN counts
+                    plane = plane_hit(vertices, k, ox[lane], oy[lane], oz[lane], dx[lane], dy[lane], dz[lane])
+                    t[lane] = plane.t
+                    w0[lane] = wp.float32(plane.of_a)
+                    w1[lane] = wp.float32(plane.of_b)
+                    nx[lane] = plane.normal[0]
+                    ny[lane] = plane.normal[1]
+                    nz[lane] = plane.normal[2]
+                    apart = wp.where(plane.least >= wp.float64(-_OUTSIDE), 0, 1)  # NaN counts
                     apart = wp.where(kind[lane] == MESH, apart, 0)
                     stray[lane] = apart
                     astray = astray | apart
@@ -260,14 +239,7 @@ def geometry_kernel(lanes: int, given: bool = False, swept: bool = False) -> wp.
 
             if (kinds & (1 << SPHERE)) != 0:
                 for lane in range(LANES):
-                    per_dd = wp.float64(1.0) / (dx[lane] * dx[lane] + dy[lane] * dy[lane] + dz[lane] * dz[lane])
-                    middle = -(ox[lane] * dx[lane] + oy[lane] * dy[lane] + oz[lane] * dz[lane]) * per_dd
-                    lx = ox[lane] + middle * dx[lane]  # the point nearest the centre
-                    ly = oy[lane] + middle * dy[lane]
-                    lz = oz[lane] + middle * dz[lane]
-                    inside_by = wp.float64(1.0) - (lx * lx + ly * ly + lz * lz)
-                    half = wp.sqrt(wp.where(inside_by > wp.float64(0.0), inside_by, wp.float64(0.0)) * per_dd)
-                    distance = middle + wp.where(slot[lane] == 0, -half, half)
+                    distance = sphere_crossing(ox[lane], oy[lane], oz[lane], dx[lane], dy[lane], dz[lane], slot[lane])
                     mine = kind[lane] == SPHERE
                     t[lane] = wp.where(mine, distance, t[lane])
                     nx[lane] = wp.where(mine, wp.float32(ox[lane] + distance * dx[lane]), nx[lane])
@@ -282,33 +254,14 @@ def geometry_kernel(lanes: int, given: bool = False, swept: bool = False) -> wp.
 
             if (kinds & (1 << CUBE)) != 0:
                 for lane in range(LANES):
-                    ix, iy, iz = reciprocal(dx[lane]), reciprocal(dy[lane]), reciprocal(dz[lane])
-                    mx, my, mz = -ox[lane] * ix, -oy[lane] * iy, -oz[lane] * iz  # middle of each slab
-                    ex, ey, ez = wp.abs(ix), wp.abs(iy), wp.abs(iz)
-                    entry = mx - ex
-                    entry = wp.where(my - ey > entry, my - ey, entry)
-                    entry = wp.where(mz - ez > entry, mz - ez, entry)
-                    leave = mx + ex
-                    leave = wp.where(my + ey < leave, my + ey, leave)
-                    leave = wp.where(mz + ez < leave, mz + ez, leave)
-                    distance = wp.where(slot[lane] == 0, entry, leave)
-                    qx = wp.float32(ox[lane] + distance * dx[lane])
-                    qy = wp.float32(oy[lane] + distance * dy[lane])
-                    qz = wp.float32(oz[lane] + distance * dz[lane])
-                    through_x = wp.abs(qx) >= wp.abs(qy) and wp.abs(qx) >= wp.abs(qz)
-                    through_y = wp.abs(qy) >= wp.abs(qz) and not through_x
-                    across = wp.where(through_x, qy, wp.where(through_y, qz, qx))
-                    along = wp.where(through_x, qz, wp.where(through_y, qx, qy))
+                    cube = cube_hit(ox[lane], oy[lane], oz[lane], dx[lane], dy[lane], dz[lane], slot[lane])
                     mine = kind[lane] == CUBE
-                    t[lane] = wp.where(mine, distance, t[lane])
-                    w0[lane] = wp.where(mine, wp.clamp(across * 0.5 + 0.5, 0.0, 1.0), w0[lane])
-                    w1[lane] = wp.where(mine, wp.clamp(along * 0.5 + 0.5, 0.0, 1.0), w1[lane])
-                    along_x = wp.where(through_x, wp.where(qx < 0.0, -1.0, 1.0), 0.0)
-                    along_y = wp.where(through_y, wp.where(qy < 0.0, -1.0, 1.0), 0.0)
-                    along_z = wp.where(through_x or through_y, 0.0, wp.where(qz < 0.0, -1.0, 1.0))
-                    nx[lane] = wp.where(mine, along_x, nx[lane])
-                    ny[lane] = wp.where(mine, along_y, ny[lane])
-                    nz[lane] = wp.where(mine, along_z, nz[lane])
+                    t[lane] = wp.where(mine, cube.t, t[lane])
+                    w0[lane] = wp.where(mine, cube.weights[0], w0[lane])
+                    w1[lane] = wp.where(mine, cube.weights[1], w1[lane])
+                    nx[lane] = wp.where(mine, cube.normal[0], nx[lane])
+                    ny[lane] = wp.where(mine, cube.normal[1], ny[lane])
+                    nz[lane] = wp.where(mine, cube.normal[2], nz[lane])
 
             if (kinds & ((1 << CONE) | (1 << CAPSULE))) != 0:
                 for lane in range(LANES):

@@ -1,12 +1,64 @@
-"""aovs.shape_hits: cones, cylinders and capsules hit by one ray, in double: crossings, normal, surface parameters. Object space as in
-`trace.shapes`: about z, radius ``middle`` + ``slope`` z between -``half`` and ``half``, a capsule's balls beyond."""
+"""aovs.shape_hits: implicit shapes hit by one ray, in double: crossings, normal, surface parameters. Object space as in `trace.shapes`;
+cones, cylinders and capsules: about z, radius ``middle`` + ``slope`` z between -``half`` and ``half``, a capsule's balls beyond."""
 
 from __future__ import annotations
 
 import warp as wp
 
+from hdwarp.aovs.hits import reciprocal
+
 _PI = 3.14159265358979
 _NOWHERE = 1.0e300
+
+
+@wp.struct
+class CubeHit:
+    t: wp.float64
+    normal: wp.vec3f
+    weights: wp.vec2f  # (s, t) of the face, 0..1
+
+
+@wp.func
+def sphere_crossing(
+    ox: wp.float64, oy: wp.float64, oz: wp.float64, dx: wp.float64, dy: wp.float64, dz: wp.float64, leaving: wp.int32
+) -> wp.float64:
+    """t where a line enters the unit sphere (``leaving`` 0) or leaves it; where it misses, the t nearest to it."""
+    per_dd = wp.float64(1.0) / (dx * dx + dy * dy + dz * dz)
+    middle = -(ox * dx + oy * dy + oz * dz) * per_dd
+    lx = ox + middle * dx  # the point nearest the centre
+    ly = oy + middle * dy
+    lz = oz + middle * dz
+    inside_by = wp.float64(1.0) - (lx * lx + ly * ly + lz * lz)
+    half = wp.sqrt(wp.where(inside_by > wp.float64(0.0), inside_by, wp.float64(0.0)) * per_dd)
+    return middle + wp.where(leaving == 0, -half, half)
+
+
+@wp.func
+def cube_hit(ox: wp.float64, oy: wp.float64, oz: wp.float64, dx: wp.float64, dy: wp.float64, dz: wp.float64, leaving: wp.int32) -> CubeHit:
+    """Where a line enters the cube from -1 to 1 (``leaving`` 0) or leaves it, and through which face."""
+    ix, iy, iz = reciprocal(dx), reciprocal(dy), reciprocal(dz)
+    mx, my, mz = -ox * ix, -oy * iy, -oz * iz  # middle of each slab
+    ex, ey, ez = wp.abs(ix), wp.abs(iy), wp.abs(iz)
+    entry = mx - ex
+    entry = wp.where(my - ey > entry, my - ey, entry)
+    entry = wp.where(mz - ez > entry, mz - ez, entry)
+    leave = mx + ex
+    leave = wp.where(my + ey < leave, my + ey, leave)
+    leave = wp.where(mz + ez < leave, mz + ez, leave)
+    distance = wp.where(leaving == 0, entry, leave)
+    qx, qy, qz = wp.float32(ox + distance * dx), wp.float32(oy + distance * dy), wp.float32(oz + distance * dz)
+    through_x = wp.abs(qx) >= wp.abs(qy) and wp.abs(qx) >= wp.abs(qz)
+    through_y = wp.abs(qy) >= wp.abs(qz) and not through_x
+    across = wp.where(through_x, qy, wp.where(through_y, qz, qx))
+    along = wp.where(through_x, qz, wp.where(through_y, qx, qy))
+    hit = CubeHit()
+    hit.t = distance
+    hit.weights = wp.vec2f(wp.clamp(across * 0.5 + 0.5, 0.0, 1.0), wp.clamp(along * 0.5 + 0.5, 0.0, 1.0))
+    along_x = wp.where(through_x, wp.where(qx < 0.0, -1.0, 1.0), 0.0)
+    along_y = wp.where(through_y, wp.where(qy < 0.0, -1.0, 1.0), 0.0)
+    along_z = wp.where(through_x or through_y, 0.0, wp.where(qz < 0.0, -1.0, 1.0))
+    hit.normal = wp.vec3f(along_x, along_y, along_z)
+    return hit
 
 
 @wp.func
