@@ -1,12 +1,15 @@
-"""aovs.geometry_planes: the planes that the geometry kernel fills, and what pixels hold in them that see nothing."""
+"""aovs.geometry_planes: the planes that the geometry kernel fills: how depths are stored, and what pixels hold that see nothing."""
 
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 import warp as wp
 
+from hdwarp.aovs.hits import planar_scale
 from hdwarp.aovs.pixel_runs import store_pairs, store_scalars, store_triples
+from hdwarp.tables.structs import ViewRow
 
 
 @wp.struct
@@ -66,3 +69,43 @@ def clear_block(lanes: int) -> wp.Function:
             store_pairs(floats(clear.barycentric[0]), floats(clear.barycentric[1]), low, high, pixel, out.barycentric)
 
     return store_clears
+
+
+@functools.cache
+def depth_block(lanes: int) -> wp.Function:
+    """Stores the planes that hang on the distance along the optical axis, of a block of ``lanes`` pixels."""
+    LANES = lanes
+    floats = wp.types.vector(length=lanes, dtype=wp.float32)
+
+    @wp.func
+    def store_depths(
+        planar: Any,  # distance of each lane, float64
+        row: Any,  # of its instance, int32, below 0: nothing is seen
+        view: ViewRow,
+        clear: GeometryClears,
+        low: wp.int32,
+        high: wp.int32,
+        pixel: wp.int32,
+        out: GeometryPlanes,
+    ):
+        x = floats()
+        if out.distance_to_image_plane:
+            for lane in range(LANES):
+                x[lane] = wp.where(row[lane] >= 0, wp.float32(planar[lane]), clear.distance_to_image_plane)
+            store_scalars(x, low, high, pixel, out.distance_to_image_plane)
+        if out.camera_depth:
+            for lane in range(LANES):
+                x[lane] = wp.where(row[lane] >= 0, wp.float32(planar[lane] * wp.float64(view.scene_unit)), clear.camera_depth)
+            store_scalars(x, low, high, pixel, out.camera_depth)
+        if out.depth:
+            near, far = wp.float64(view.near), wp.float64(view.far)
+            scale = planar_scale(near, far)
+            if view.orthographic != 0:
+                scale = wp.float64(1.0) / (far - near)
+            for lane in range(LANES):
+                below = planar[lane] - near
+                ratio = wp.where(view.orthographic != 0, below, below / planar[lane]) * scale
+                x[lane] = wp.where(row[lane] >= 0, wp.clamp(wp.float32(ratio), 0.0, 1.0), clear.depth)
+            store_scalars(x, low, high, pixel, out.depth)
+
+    return store_depths

@@ -195,6 +195,32 @@ def way_within(frame: Ray, a: wp.float64, b: wp.float64, c: wp.float64) -> wp.ve
     return frame.origin_dx * a + frame.direction_dx * b + frame.direction * c
 
 
+@wp.struct
+class Line:
+    """The ray of one pixel."""
+
+    origin: wp.vec3d
+    direction: wp.vec3d
+
+
+@wp.func
+def line_at(ray: Ray, x: wp.float64) -> Line:
+    """That of pixel ``x`` of the full image."""
+    line = Line()
+    line.origin = ray.origin + ray.origin_dx * x
+    line.direction = ray.direction + ray.direction_dx * x
+    return line
+
+
+@wp.func
+def given_line(frame: Ray, x: wp.float64, y: wp.float64, z: wp.float64, to_x: wp.float64, to_y: wp.float64, to_z: wp.float64) -> Line:
+    """That of a given ray, origin and direction in the `sensor_frame`."""
+    line = Line()
+    line.origin = point_within(frame, x, y, z)
+    line.direction = way_within(frame, to_x, to_y, to_z)
+    return line
+
+
 @wp.func
 def object_ray(ray: Ray, global_offset: wp.vec3d, instances: InstanceColumns, row: wp.int32) -> Ray:
     """``ray`` in the object space of an instance. Positions are subtracted before anything is multiplied: exact far from the origin."""

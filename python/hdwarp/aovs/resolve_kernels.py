@@ -6,22 +6,15 @@ import functools
 
 import warp as wp
 
-from hdwarp.aovs.geometry_planes import GeometryClears, GeometryPlanes, clear_block
-from hdwarp.aovs.hits import (
-    grazing_hit,
-    inside_weights,
-    planar_scale,
-    plane_hit,
-    reciprocal,
-    seen_distance,
-    sphere_parameters,
-    triangle_corner,
-)
+from hdwarp.aovs.geometry_planes import GeometryClears, GeometryPlanes, clear_block, depth_block
+from hdwarp.aovs.hits import grazing_hit, inside_weights, plane_hit, reciprocal, seen_distance, sphere_parameters, triangle_corner
 from hdwarp.aovs.pixel_runs import (
     NO_INSTANCE,
     Ray,
     block_count,
+    given_line,
     lane_options,
+    line_at,
     load_columns,
     object_ray,
     pixel_run,
@@ -33,7 +26,7 @@ from hdwarp.aovs.pixel_runs import (
     way_within,
     world_ray,
 )
-from hdwarp.aovs.shape_hits import ball_crossings, cone_crossings, cube_hit, round_normal, round_parameters, sphere_crossing
+from hdwarp.aovs.shape_hits import capsule_crossings, cone_crossings, cube_hit, round_normal, round_parameters, sphere_crossing
 from hdwarp.aovs.swept_hits import swept_hit, unit_of
 from hdwarp.aovs.turning import turn_normals
 from hdwarp.tables.structs import CAPSULE, CONE, CUBE, MESH, PLANE, POINTS, RIBBONS, SPHERE, TUBES, InstanceColumns, ViewRow
@@ -53,7 +46,7 @@ def geometry_kernel(lanes: int, given: bool = False, swept: bool = False) -> wp.
     ints = wp.types.vector(length=lanes, dtype=wp.int32)
     floats = wp.types.vector(length=lanes, dtype=wp.float32)
     doubles = wp.types.vector(length=lanes, dtype=wp.float64)
-    store_clears = clear_block(lanes)
+    store_clears, store_depths = clear_block(lanes), depth_block(lanes)
     load_triples = load_columns(lanes, 3)
 
     @wp.kernel(enable_backward=False, module="unique", module_options=lane_options(lanes))
@@ -152,26 +145,17 @@ def geometry_kernel(lanes: int, given: bool = False, swept: bool = False) -> wp.
                     current = highest
                 shared_kind = instances.kind[instances.source[highest]]
                 kinds = 1 << shared_kind
-                if GIVEN:
-                    for lane in range(LANES):
-                        place = point_within(inside, from_x[lane], from_y[lane], from_z[lane])
-                        way = way_within(inside, to_x[lane], to_y[lane], to_z[lane])
-                        ox[lane] = place[0]
-                        oy[lane] = place[1]
-                        oz[lane] = place[2]
-                        dx[lane] = way[0]
-                        dy[lane] = way[1]
-                        dz[lane] = way[2]
-                else:
-                    for lane in range(LANES):
-                        s = wp.float64(x0 + lane)
-                        ox[lane] = inside.origin[0] + inside.origin_dx[0] * s
-                        oy[lane] = inside.origin[1] + inside.origin_dx[1] * s
-                        oz[lane] = inside.origin[2] + inside.origin_dx[2] * s
-                        dx[lane] = inside.direction[0] + inside.direction_dx[0] * s
-                        dy[lane] = inside.direction[1] + inside.direction_dx[1] * s
-                        dz[lane] = inside.direction[2] + inside.direction_dx[2] * s
                 for lane in range(LANES):
+                    if GIVEN:
+                        line = given_line(inside, from_x[lane], from_y[lane], from_z[lane], to_x[lane], to_y[lane], to_z[lane])
+                    else:
+                        line = line_at(inside, wp.float64(x0 + lane))
+                    ox[lane] = line.origin[0]
+                    oy[lane] = line.origin[1]
+                    oz[lane] = line.origin[2]
+                    dx[lane] = line.direction[0]
+                    dy[lane] = line.direction[1]
+                    dz[lane] = line.direction[2]
                     kind[lane] = wp.where(row[lane] < 0, -1, shared_kind)
             else:
                 for lane in range(LANES):
@@ -184,22 +168,15 @@ def geometry_kernel(lanes: int, given: bool = False, swept: bool = False) -> wp.
                         kind[lane] = instances.kind[instances.source[i]]
                         kinds = kinds | (1 << kind[lane])
                     if GIVEN:
-                        place = point_within(inside, from_x[lane], from_y[lane], from_z[lane])
-                        way = way_within(inside, to_x[lane], to_y[lane], to_z[lane])
-                        ox[lane] = place[0]
-                        oy[lane] = place[1]
-                        oz[lane] = place[2]
-                        dx[lane] = way[0]
-                        dy[lane] = way[1]
-                        dz[lane] = way[2]
+                        line = given_line(inside, from_x[lane], from_y[lane], from_z[lane], to_x[lane], to_y[lane], to_z[lane])
                     else:
-                        s = wp.float64(x0 + lane)
-                        ox[lane] = inside.origin[0] + inside.origin_dx[0] * s
-                        oy[lane] = inside.origin[1] + inside.origin_dx[1] * s
-                        oz[lane] = inside.origin[2] + inside.origin_dx[2] * s
-                        dx[lane] = inside.direction[0] + inside.direction_dx[0] * s
-                        dy[lane] = inside.direction[1] + inside.direction_dx[1] * s
-                        dz[lane] = inside.direction[2] + inside.direction_dx[2] * s
+                        line = line_at(inside, wp.float64(x0 + lane))
+                    ox[lane] = line.origin[0]
+                    oy[lane] = line.origin[1]
+                    oz[lane] = line.origin[2]
+                    dx[lane] = line.direction[0]
+                    dy[lane] = line.direction[1]
+                    dz[lane] = line.direction[2]
 
             if (kinds & (1 << MESH)) != 0:
                 astray = wp.int32(0)
@@ -278,17 +255,12 @@ def geometry_kernel(lanes: int, given: bool = False, swept: bool = False) -> wp.
                     leaves[lane] = side[1]
                 if (kinds & (1 << CAPSULE)) != 0:
                     for lane in range(LANES):
-                        slope = wp.float64(0.5) * (high_radius[lane] - low_radius[lane]) / extent[lane]
-                        slant = wp.sqrt(wp.float64(1.0) + slope * slope)
-                        pz = oz[lane] - (slope * low_radius[lane] - extent[lane])
-                        bottom = ball_crossings(ox[lane], oy[lane], pz, dx[lane], dy[lane], dz[lane], low_radius[lane] * slant)
-                        pz = oz[lane] - (slope * high_radius[lane] + extent[lane])
-                        top = ball_crossings(ox[lane], oy[lane], pz, dx[lane], dy[lane], dz[lane], high_radius[lane] * slant)
-                        entry = wp.where(bottom[0] < top[0], bottom[0], top[0])
-                        leave = wp.where(bottom[1] > top[1], bottom[1], top[1])
+                        balls = capsule_crossings(
+                            ox[lane], oy[lane], oz[lane], dx[lane], dy[lane], dz[lane], low_radius[lane], high_radius[lane], extent[lane]
+                        )
                         mine = kind[lane] == CAPSULE
-                        enters[lane] = wp.where(mine and entry < enters[lane], entry, enters[lane])
-                        leaves[lane] = wp.where(mine and leave > leaves[lane], leave, leaves[lane])
+                        enters[lane] = wp.where(mine and balls[0] < enters[lane], balls[0], enters[lane])
+                        leaves[lane] = wp.where(mine and balls[1] > leaves[lane], balls[1], leaves[lane])
                 for lane in range(LANES):
                     recorded = seen_distance(key[lane], view.orthographic)
                     distance = wp.where(slot[lane] == 0, enters[lane], leaves[lane])
@@ -362,20 +334,11 @@ def geometry_kernel(lanes: int, given: bool = False, swept: bool = False) -> wp.
 
             if out.ray_distance:
                 store_scalars(t, low, high, pixel, out.ray_distance)
-            if out.distance_to_image_plane:
+            planar = doubles(t)
+            if GIVEN:
                 for lane in range(LANES):
-                    planar = t[lane]
-                    if GIVEN:
-                        planar = depth_start[lane] + depth_rate[lane] * t[lane]
-                    x[lane] = wp.where(row[lane] >= 0, wp.float32(planar), clear.distance_to_image_plane)
-                store_scalars(x, low, high, pixel, out.distance_to_image_plane)
-            if out.camera_depth:
-                for lane in range(LANES):
-                    planar = t[lane]
-                    if GIVEN:
-                        planar = depth_start[lane] + depth_rate[lane] * t[lane]
-                    x[lane] = wp.where(row[lane] >= 0, wp.float32(planar * wp.float64(view.scene_unit)), clear.camera_depth)
-                store_scalars(x, low, high, pixel, out.camera_depth)
+                    planar[lane] = depth_start[lane] + depth_rate[lane] * t[lane]
+            store_depths(planar, row, view, clear, low, high, pixel, out)
             if out.distance_to_camera:
                 for lane in range(LANES):
                     if GIVEN:
@@ -384,25 +347,13 @@ def geometry_kernel(lanes: int, given: bool = False, swept: bool = False) -> wp.
                         length = wp.length(ray.direction + ray.direction_dx * wp.float64(x0 + lane))
                         x[lane] = wp.where(row[lane] >= 0, wp.float32(t[lane] * length), clear.distance_to_camera)
                 store_scalars(x, low, high, pixel, out.distance_to_camera)
-            if out.depth:
-                near, far = wp.float64(view.near), wp.float64(view.far)
-                scale = planar_scale(near, far)
-                if view.orthographic != 0:
-                    scale = wp.float64(1.0) / (far - near)
-                for lane in range(LANES):
-                    below = t[lane] - near
-                    ratio = wp.where(view.orthographic != 0, below, below / t[lane]) * scale
-                    x[lane] = wp.where(row[lane] >= 0, wp.clamp(wp.float32(ratio), 0.0, 1.0), clear.depth)
-                store_scalars(x, low, high, pixel, out.depth)
             if out.position:
                 for lane in range(LANES):
                     seen = row[lane] >= 0
                     if GIVEN:
-                        a, b, c = (
-                            from_x[lane] + to_x[lane] * t[lane],
-                            from_y[lane] + to_y[lane] * t[lane],
-                            from_z[lane] + to_z[lane] * t[lane],
-                        )
+                        a = from_x[lane] + to_x[lane] * t[lane]
+                        b = from_y[lane] + to_y[lane] * t[lane]
+                        c = from_z[lane] + to_z[lane] * t[lane]
                         p = point_within(ray, a, b, c)
                     else:
                         s = wp.float64(x0 + lane)
@@ -416,11 +367,9 @@ def geometry_kernel(lanes: int, given: bool = False, swept: bool = False) -> wp.
                 for lane in range(LANES):
                     seen = row[lane] >= 0
                     if GIVEN:
-                        a, b, c = (
-                            from_x[lane] + to_x[lane] * t[lane],
-                            from_y[lane] + to_y[lane] * t[lane],
-                            from_z[lane] + to_z[lane] * t[lane],
-                        )
+                        a = from_x[lane] + to_x[lane] * t[lane]
+                        b = from_y[lane] + to_y[lane] * t[lane]
+                        c = from_z[lane] + to_z[lane] * t[lane]
                         p = way_within(ray, a, b, c)
                     else:
                         s = wp.float64(x0 + lane)

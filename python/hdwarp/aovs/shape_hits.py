@@ -134,6 +134,26 @@ def is_on_end(reach: wp.float32, z: wp.float32, low: wp.float32, high: wp.float3
 
 
 @wp.func
+def capsule_crossings(
+    ox: wp.float64,
+    oy: wp.float64,
+    oz: wp.float64,
+    dx: wp.float64,
+    dy: wp.float64,
+    dz: wp.float64,
+    low: wp.float64,
+    high: wp.float64,
+    half: wp.float64,
+) -> wp.vec2d:
+    """t where a ray enters the first of a capsule's two balls and leaves the last; `_NOWHERE` and minus that where it misses both."""
+    slope = wp.float64(0.5) * (high - low) / half
+    slant = wp.sqrt(wp.float64(1.0) + slope * slope)
+    bottom = ball_crossings(ox, oy, oz - (slope * low - half), dx, dy, dz, low * slant)
+    top = ball_crossings(ox, oy, oz - (slope * high + half), dx, dy, dz, high * slant)
+    return wp.vec2d(wp.where(bottom[0] < top[0], bottom[0], top[0]), wp.where(bottom[1] > top[1], bottom[1], top[1]))
+
+
+@wp.func
 def round_normal(
     x: wp.float32, y: wp.float32, z: wp.float32, low: wp.float32, high: wp.float32, half: wp.float32, capsule: wp.bool
 ) -> wp.vec3f:
