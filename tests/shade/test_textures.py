@@ -22,7 +22,7 @@ def _sample(textures: TextureColumns, texture: wp.int32, st: wp.array[wp.vec2f],
 
 def shown(textures: list[Texture], st, device) -> list[np.ndarray]:
     table = TextureTable(wp.get_device(device))
-    table.sync({row: Material(f"/m{row}", diffuse_texture=texture) for row, texture in enumerate(textures)})
+    table.sync({row: Material(f"/m{row}", textures={"diffuseColor": texture}) for row, texture in enumerate(textures)})
     places, found = wp.array(np.asarray(st, np.float32), dtype=wp.vec2f, device=device), []
     for texture in textures:
         out = wp.empty(len(places), dtype=wp.vec4f, device=device)

@@ -290,4 +290,4 @@ def test_cards_in_native_instances_have_materials_by_the_paths_of_the_instances(
     assert [gprim.subset_materials for gprim in found.columns.gprims if gprim.path.endswith("/m")] == [
         (f"/{name}/m.model:cardTextureXPos",) for name in "ij"
     ]
-    assert len({material.diffuse_texture.image for material in found.columns.materials}) == 1
+    assert len({material.textures["diffuseColor"].image for material in found.columns.materials}) == 1

@@ -112,20 +112,85 @@ def test_a_channel_of_a_textures_fallback(read):
 def test_display_color_through_a_primvar_reader(read):
     reader = """def Shader "r" {
             uniform token info:id = "UsdPrimvarReader_float3"
-            string inputs:varname = "%s"
-            float3 inputs:fallback = (0.5, 0.6, 0.7)
+            string inputs:varname = "displayColor"
+            %s
             float3 outputs:result
         }"""
     inputs = "color3f inputs:diffuseColor.connect = </m/r.outputs:result>"
-    found = read(surface("m", inputs, more=reader % "displayColor") + cube("/m"))
-    assert found.material("/c").diffuse_color is None
+    found = read(surface("m", inputs, more=reader % "") + cube("/m"))
+    assert (found.material("/c").diffuse_color, found.material("/c").textures) == (None, {})
     assert found.codes() == []
-    found = read(surface("m", inputs, more=reader % "paint") + cube("/m"))
-    assert found.material("/c").diffuse_color == pytest.approx((0.5, 0.6, 0.7))
+    found = read(surface("m", inputs, more=reader % "float3 inputs:fallback = (0.5, 0.25, 0.75)") + cube("/m"))
+    shown = found.material("/c").textures["diffuseColor"]
+    assert (shown.image, shown.st, shown.channel, shown.fallback[:3]) == (None, "displayColor", -1, (0.5, 0.25, 0.75))
+    assert found.codes() == []
+
+
+READER = """def Shader "r" {
+            uniform token info:id = "UsdPrimvarReader_%s"
+            string inputs:varname = "wear"
+            %s
+            token outputs:result
+        }"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "fallback", "channel", "shown"),
+    [
+        ("float", "float inputs:fallback = 0.25", 0, (0.25, 0, 0, 0)),
+        ("float3", "float3 inputs:fallback = (0.25, 0.5, 0.75)", -1, (0.25, 0.5, 0.75, 0)),
+        ("normal", "normal3f inputs:fallback = (0.25, 0.5, 0.75)", -1, (0.25, 0.5, 0.75, 0)),
+        ("point", "", -1, (0, 0, 0, 0)),
+        ("vector", "", -1, (0, 0, 0, 0)),
+        ("float4", "float4 inputs:fallback = (1, 2, 3, 4)", -1, (1, 2, 3, 4)),
+        ("float2", "float2 inputs:fallback = (1, 2)", -1, (1, 2, 0, 0)),
+    ],
+)
+def test_readers_show_primvars_themselves(read, kind, fallback, channel, shown):
+    inputs = "color3f inputs:emissiveColor.connect = </m/r.outputs:result>"
+    found = read(surface("m", inputs, more=READER % (kind, fallback)) + cube("/m"))
+    texture = found.material("/c").textures["emissiveColor"]
+    assert (texture.image, texture.st, texture.channel, texture.fallback) == (None, "wear", channel, shown)
+    assert found.codes() == []
+
+
+def test_a_single_number_takes_the_first_of_several_and_tells(read):
+    inputs = "float inputs:roughness.connect = </m/r.outputs:result>"
+    found = read(surface("m", inputs, more=READER % ("float3", "")) + cube("/m"))
+    assert found.material("/c").textures["roughness"].channel == 0
+    assert found.codes("/m") == ["material-input"]
+
+
+@pytest.mark.parametrize("kind", ["string", "int", "matrix"])
+def test_readers_of_what_no_surface_shows_are_told(read, kind):
+    inputs = "float inputs:roughness = 0.25\nfloat inputs:roughness.connect = </m/r.outputs:result>"
+    found = read(surface("m", inputs, more=READER % (kind, "")) + cube("/m"))
+    assert found.material("/c").roughness == 0.25
     assert found.codes("/m") == ["texture"]
+    assert f"of type {kind}" in found.message("texture")
 
 
-@pytest.mark.parametrize("shader", ["ND_standard_surface_surfaceshader", "PxrSurface", ""])
+def test_every_input_and_mode(read):
+    more = """float inputs:clearcoat = 0.25
+            float inputs:clearcoatRoughness = 0.5
+            float inputs:occlusion = 0.75
+            token inputs:opacityMode = "presence"
+        """
+    material = read(surface("m", more) + cube("/m")).material("/c")
+    assert (material.clearcoat, material.clearcoat_roughness, material.occlusion) == (0.25, 0.5, 0.75)
+    assert material.opacity_mode == "presence"
+    found = read(surface("m", 'token inputs:opacityMode = "gone"') + cube("/m"))
+    assert (found.material("/c").opacity_mode, found.codes("/m")) == ("transparent", ["material-input"])
+
+
+@pytest.mark.parametrize("text", ["float inputs:displacement = 0.5", "float inputs:displacement.connect = </m.inputs:bump>"])
+def test_displacement_is_told(read, text):
+    found = read(surface("m", text) + cube("/m"))
+    assert [(item.code, item.severity) for item in found.diagnostics] == [("displacement", Severity.NOTE)]
+    assert read(surface("m", "float inputs:displacement = 0") + cube("/m")).codes() == []
+
+
+@pytest.mark.parametrize("shader", ["ND_surface", "PxrSurface", ""])
 def test_unknown_shaders_are_grey_and_noted(read, shader):
     found = read(surface("m", "color3f inputs:diffuseColor = (1, 0, 0)", shader=shader) + cube("/m"))
     assert found.material("/c").diffuse_color == (0.18, 0.18, 0.18)

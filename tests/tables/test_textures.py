@@ -15,7 +15,7 @@ def image(size: int, value: int = 0) -> Image:
 
 
 def materials(*textures) -> dict[int, Material]:
-    return {row: Material(f"/m{row}", diffuse_texture=texture) for row, texture in enumerate(textures)}
+    return {row: Material(f"/m{row}", textures={"diffuseColor": texture}) for row, texture in enumerate(textures)}
 
 
 def column(table: TextureTable, name: str) -> list[int]:
@@ -90,12 +90,12 @@ def test_a_texture_takes_the_place_of_a_constant(device):
     """The emitted constant of the row beside it stays."""
     textures, table = TextureTable(wp.get_device(device)), MaterialTable(wp.get_device(device))
     rows = {
-        0: Material("/a", emissive_color=(1, 2, 3), emissive_texture=Texture(image(1), "st")),
+        0: Material("/a", emissive_color=(1, 2, 3), textures={"emissiveColor": Texture(image(1), "st")}),
         1: Material("/b", emissive_color=(4, 5, 6)),
     }
     textures.sync(rows)
-    assert textures.emit
+    assert textures.inputs == ("emissiveColor",)
     table.sync(rows, np.arange(2), np.arange(2), textures)
     assert table.columns.emissive_color.numpy()[:2].tolist() == [[0, 0, 0], [4, 5, 6]]
     textures.sync({1: rows[1]})
-    assert not textures.emit
+    assert not textures.inputs

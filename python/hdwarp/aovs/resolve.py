@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import warp as wp
 
@@ -21,6 +21,7 @@ from hdwarp.launch import GRAIN, Pipeline, Step, cut, launch
 from hdwarp.shade.encode import srgb_tables
 from hdwarp.shade.headlight import GREY, ColourClears, ColourPlanes, colour_kernel, samples_kernel
 from hdwarp.shade.textures import shown_kernel
+from hdwarp.stage.columns import MATERIAL_INPUTS
 from hdwarp.tables.structs import (
     InstanceColumns,
     MaterialColumns,
@@ -94,7 +95,8 @@ class ResolvePlan:
         swept: bool = False,
         textures: TextureColumns | None = None,
         coordinates: Sequence[PrimvarColumns] = (),
-        emit: bool = False,
+        values: Sequence[PrimvarColumns] = (),
+        textured: Collection[str] = (),
         missing: float = 0.0,
         device: wp.Device | str,
     ) -> None:
@@ -104,8 +106,8 @@ class ResolvePlan:
         ``previous_views``, ``previous``: views and places in the frame before, for `motion`; None: as now. ``rays``: those of views whose
         rays are given; ``lenses``: whether there are views of other rays. `depth` and `motion` are of these alone. ``swept``: there are
         points or curves. ``textures``: those of the materials, with ``coordinates``, 2 wide, by which they are laid, in the order of
-        their sets; None: no material has one. ``emit``: some of them are of emitted light. ``missing``: what planes of primvars hold where
-        a surface has none of that name.
+        their sets, and ``values``, 4 wide, the primvars that are shown themselves; None: no material has one. ``textured``: the inputs that
+        they are of. ``missing``: what planes of primvars hold where a surface has none of that name.
         Every device array must have at least one item, as `tables.storage` sees to.
         """
         self.device = wp.get_device(device)
@@ -116,7 +118,8 @@ class ResolvePlan:
         self._where = [views, jobs, height]
         self._previous = [views if previous_views is None else previous_views, PreviousColumns() if previous is None else previous]
         self._rays, self._lenses, self._swept = rays, lenses, swept
-        self._textures, self._coordinates, self._emit, self._missing = textures, coordinates, emit, missing
+        self._textures, self._coordinates, self._values, self._textured = textures, coordinates, values, textured
+        self._missing = missing
         self._clear = dict(clear or {})
         unknown = [name for name in self._clear if name not in self.outputs]
         if unknown:
@@ -251,17 +254,23 @@ class ResolvePlan:
                 display_plane = self._scratch(wp.vec3f)
                 interpolate(display, display_plane, GREY, (0.0, 0.0, 0.0))
             if textured:
-                count = self._pixel_count
-                planes = self._scratch(wp.vec2f, len(self._coordinates))
-                for k, columns in enumerate(self._coordinates):
-                    interpolate(columns, planes[k * count : (k + 1) * count], math.nan, (0.0, 0.0))
+                planes = []
+                for given, dtype, clear in ((self._coordinates, wp.vec2f, (0.0, 0.0)), (self._values, wp.vec4f, (0.0,) * 4)):
+                    planes.append(self._scratch(dtype, len(given)))
+                    for k, columns in enumerate(given):
+                        count = self._pixel_count
+                        interpolate(columns, planes[-1][k * count : (k + 1) * count], math.nan, clear)
+
+                def show(name: str, otherwise: float, out: wp.array) -> None:
+                    which = [ids.material_row, materials.texture, MATERIAL_INPUTS.index(name)]
+                    self._add(shown_kernel(self._lanes), [*which, self._textures, *planes, self._pixel_count, otherwise, out])
+
                 otherwise = GREY if display_plane is None else -1.0
                 display_plane = self._scratch(wp.vec3f) if display_plane is None else display_plane
-                textures = [self._textures, planes, count]
-                self._add(shown_kernel(self._lanes), [ids.material_row, materials.diffuse_texture, *textures, otherwise, display_plane])
-                if lit and self._emit:
+                show("diffuseColor", otherwise, display_plane)
+                if lit and "emissiveColor" in self._textured:
                     emitted = self._scratch(wp.vec3f)
-                    self._add(shown_kernel(self._lanes), [ids.material_row, materials.emissive_texture, *textures, 0.0, emitted])
+                    show("emissiveColor", 0.0, emitted)
             self._colour(materials, seen, [ids.material_row, normal if lit else None, display_plane, emitted])
 
     def _geometry(self, meshes: MeshColumns, instances: InstanceColumns, record: list[wp.array], planes: GeometryPlanes) -> None:

@@ -84,7 +84,7 @@ class ViewRecord:
             views = self.views.rows, self.views.count, self.views.tile_count
             where = {}
             if self._holes is not None:
-                where = {"textures": tables.textures.columns, "st": self._holes.st, "pixel_count": self._holes.pixel_count}
+                where = {"textures": tables.textures.columns, **self._holes.planes, "pixel_count": self._holes.pixel_count}
                 self._holes.update()
             mark_cutouts(*views, *columns, self.visibility, self._peel, layer=layer, device=device, **where)
             if device.is_cpu and not self._peel.tiles.numpy().any():
@@ -135,17 +135,25 @@ class ViewRecord:
 
 
 class Coordinates:
-    """Where on the textures of its surfaces what a record holds is seen."""
+    """Where on the textures of its surfaces what a record holds is seen, and the primvars that are shown themselves."""
 
     def __init__(self, record: ViewRecord) -> None:
         views, tables = record.views, record.tables
         self.layout = tables.layout_version
         self.pixel_count = views.count * views.height * views.width
-        sets = tables.textures.sets
-        self.st = wp.zeros(len(sets) * self.pixel_count, dtype=wp.vec2f, device=tables.device)
-        planes = {f"primvars:{name}": self.st[k * self.pixel_count : (k + 1) * self.pixel_count] for k, name in enumerate(sets)}
-        columns = {name: tables.primvar(name, 2) for name in sets}
-        self.update = _resolve_plan(record, planes, columns, missing=math.nan).update
+        self.planes: dict[str, wp.array] = {}
+        self._plans = []
+        kinds = ("st", tables.textures.sets, wp.vec2f, 2), ("values", tables.textures.values, wp.vec4f, 4)
+        for kind, sets, dtype, width in kinds:
+            whole = self.planes[kind] = wp.zeros(len(sets) * self.pixel_count, dtype=dtype, device=tables.device)
+            outputs = {f"primvars:{name}": whole[k * self.pixel_count : (k + 1) * self.pixel_count] for k, name in enumerate(sets)}
+            columns = {name: tables.primvar(name, width) for name in sets}
+            if sets:
+                self._plans.append(_resolve_plan(record, outputs, columns, missing=math.nan))
+
+    def update(self) -> None:
+        for plan in self._plans:
+            plan.update()
 
 
 def _resolve_plan(
@@ -255,7 +263,8 @@ class RenderPlan:
         if tables.textures:
             options["textures"] = tables.textures.columns
             options["coordinates"] = [tables.primvar(name, 2) for name in tables.textures.sets]
-            options["emit"] = tables.textures.emit
+            options["values"] = [tables.primvar(name, 4) for name in tables.textures.values]
+            options["textured"] = tables.textures.inputs
         chosen = {name: value for name, value in clear.items() if name in outputs}
         plan = _resolve_plan(self.record, outputs, primvars, clear=chosen, **options)
         return Planes(self.record, plan)

@@ -10,8 +10,18 @@ import functools
 import warp as wp
 
 from hdwarp.launch import launch
-from hdwarp.shade.textures import look_up
-from hdwarp.tables.structs import InstanceColumns, MaterialColumns, MeshColumns, Peel, TextureColumns, ViewRow, Visibility
+from hdwarp.shade.textures import value_at
+from hdwarp.tables.structs import (
+    INPUT_COUNT,
+    OPACITY_INPUT,
+    InstanceColumns,
+    MaterialColumns,
+    MeshColumns,
+    Peel,
+    TextureColumns,
+    ViewRow,
+    Visibility,
+)
 from hdwarp.trace.jobs import find_view
 
 MAX_LAYERS = 32
@@ -53,6 +63,7 @@ def mark_kernel(textured: bool) -> wp.Kernel:
         materials: MaterialColumns,
         textures: TextureColumns,
         st: wp.array[wp.vec2f],  # where on a texture pixels are: a plane of ``pixel_count`` a set of coordinates, laid out as outputs
+        values: wp.array[wp.vec4f],  # primvars that are shown themselves, laid out alike
         pixel_count: wp.int32,
         record: Visibility,
         layer: wp.int32,
@@ -88,13 +99,13 @@ def mark_kernel(textured: bool) -> wp.Kernel:
                         if threshold > 0.0:
                             opacity = materials.opacity[material]
                             if TEXTURED:
-                                texture = materials.opacity_texture[material]
+                                texture = materials.texture[INPUT_COUNT * material + OPACITY_INPUT]
                                 if texture >= 0:
                                     opacity = 1.0
                                     column, line = left + x, top + y
                                     if column >= 0 and column < views[view].width and line >= 0 and line < views[view].height:
                                         at = views[view].output + line * views[view].width + column
-                                        opacity = look_up(textures, texture, st[textures.st[texture] * pixel_count + at])[0]
+                                        opacity = value_at(textures, texture, st, values, pixel_count, at)[0]
                             if opacity < threshold:
                                 mark = 1
                 out.pixels[pixel] = mark
@@ -118,10 +129,12 @@ def mark_cutouts(
     device: wp.Device | str,
     textures: TextureColumns | None = None,
     st: wp.array | None = None,
+    values: wp.array | None = None,
     pixel_count: int = 0,
 ) -> None:
     """Mark in ``out`` the pixels whose visible surface is cut away. ``layer``: 0 for the first trace; later ones look only at the tiles
     that ``out`` has marked. ``textures``: where opacities come from textures, with ``st``: (sets * pixel_count,) vec2f, coordinates of the
-    surfaces of this layer, a plane a set, laid out as outputs are. Device work only."""
-    inputs = [views, view_count, meshes, instances, materials, textures or TextureColumns(), st, pixel_count, record, layer]
+    surfaces of this layer, a plane a set, laid out as outputs are, and ``values``: vec4f, primvars shown themselves, likewise. Device work
+    only."""
+    inputs = [views, view_count, meshes, instances, materials, textures or TextureColumns(), st, values, pixel_count, record, layer]
     launch(mark_kernel(textures is not None), tile_count, inputs, [out], device=device, grain=256)

@@ -7,7 +7,7 @@ import functools
 import warp as wp
 
 from hdwarp.aovs.pixel_runs import block_count, lane_options, pixel_run
-from hdwarp.tables.structs import BLACK, FLOATS, HALVES, MIRROR, REPEAT, TextureColumns, ViewRow
+from hdwarp.tables.structs import BLACK, FLOATS, HALVES, INPUT_COUNT, MIRROR, PRIMVAR, REPEAT, TextureColumns, ViewRow
 
 _LARGEST = wp.constant(1.0e30)  # what textures show; so that what is computed with it is finite
 _TILES_WIDE = wp.constant(10)  # of UDIM
@@ -147,17 +147,44 @@ def look_up(textures: TextureColumns, texture: wp.int32, coordinates: wp.vec2f) 
     colour = textures.fallback[texture]
     if image >= 0:
         colour = wp.cw_mul(filtered(textures, image, st), textures.scale[texture]) + textures.bias[texture]
+    return as_shown(textures, texture, colour)
+
+
+@wp.func
+def as_shown(textures: TextureColumns, texture: wp.int32, colour: wp.vec4f) -> wp.vec4f:
+    """The channel that is shown, four times, or all; finite."""
+    shown = colour
     channel = textures.channel[texture]
     if channel >= 0:
-        colour = wp.vec4f(colour[channel])
+        shown = wp.vec4f(colour[channel])
     for k in range(4):
-        colour[k] = wp.clamp(colour[k], -_LARGEST, _LARGEST)
-    return colour
+        shown[k] = wp.clamp(shown[k], -_LARGEST, _LARGEST)
+    return shown
+
+
+@wp.func
+def value_at(
+    textures: TextureColumns,
+    texture: wp.int32,
+    st: wp.array[wp.vec2f],  # coordinates: a plane of ``pixel_count`` a set, NaN where a surface has no such primvar
+    values: wp.array[wp.vec4f],  # primvars that are shown themselves, laid out alike
+    pixel_count: wp.int32,
+    pixel: wp.int32,
+) -> wp.vec4f:
+    """What a texture shows at a pixel, as `look_up` does; or the primvar there is in its place."""
+    at = textures.st[texture] * pixel_count + pixel
+    if textures.storage[texture] != PRIMVAR:
+        return look_up(textures, texture, st[at])
+    value = values[at]
+    if value[0] != value[0]:
+        return as_shown(textures, texture, textures.fallback[texture])
+    return as_shown(textures, texture, wp.cw_mul(value, textures.scale[texture]) + textures.bias[texture])
 
 
 @functools.cache
 def shown_kernel(lanes: int) -> wp.Kernel:
-    """Write what textures show of what is seen into a plane: base colours over those of the displayColor primvar, or emitted light."""
+    """Write what the textures of one input of the materials show of what is seen into a plane: base colours, say, over those of the
+    displayColor primvar."""
     LANES, BLOCKS = lanes, block_count(lanes)
 
     @wp.kernel(enable_backward=False, module="unique", module_options=lane_options(lanes))
@@ -169,9 +196,11 @@ def shown_kernel(lanes: int) -> wp.Kernel:
         jobs: wp.int32,
         rows: wp.int32,
         material_row: wp.array[wp.int32],
-        texture_of: wp.array[wp.int32],  # a column of MaterialColumns: row of TextureColumns, -1 none
+        texture_of: wp.array[wp.int32],  # MaterialColumns.texture
+        which: wp.int32,  # the input: its number in MATERIAL_INPUTS
         textures: TextureColumns,
         st: wp.array[wp.vec2f],  # a plane of ``pixel_count`` a set of coordinates
+        values: wp.array[wp.vec4f],  # and of primvars that are shown themselves
         pixel_count: wp.int32,
         otherwise: wp.float32,  # what the plane holds elsewhere; < 0: what it does hold
         out: wp.array[wp.vec3f],
@@ -188,9 +217,9 @@ def shown_kernel(lanes: int) -> wp.Kernel:
                 material = material_row[pixel]
                 texture = wp.int32(-1)
                 if material >= 0:
-                    texture = texture_of[material]
+                    texture = texture_of[INPUT_COUNT * material + which]
                 if texture >= 0:
-                    colour = look_up(textures, texture, st[textures.st[texture] * pixel_count + pixel])
+                    colour = value_at(textures, texture, st, values, pixel_count, pixel)
                     out[pixel] = wp.vec3f(colour[0], colour[1], colour[2])
                 elif otherwise >= 0.0:
                     out[pixel] = wp.vec3f(otherwise)

@@ -170,8 +170,10 @@ def _mesh(
 def _material(picture: _Picture, path: str) -> Material:
     """It goes by the path of the attribute that names its picture."""
     texture = Texture(picture.file.image, ST)
-    opacity = None if picture.file.image.is_opaque else replace(texture, channel=3)
-    return Material(f"{path}.{picture.name}", diffuse_texture=texture, opacity_texture=opacity, opacity_threshold=_CUT)
+    shown = {"diffuseColor": texture}
+    if not picture.file.image.is_opaque:
+        shown["opacity"] = replace(texture, channel=3)
+    return Material(f"{path}.{picture.name}", opacity_threshold=_CUT, textures=shown)
 
 
 def _token(prim: Usd.Prim, name: str) -> str | None:

@@ -165,9 +165,13 @@ COLOUR_SPACES = ("auto", "raw", "sRGB")
 
 @dataclass(frozen=True, slots=True)
 class Texture:
-    """Images over a surface, and what is made of them. (s, t) = (0, 0) is the lower left corner of an image, (1, 1) its upper right one."""
+    """Images over a surface, and what is made of them. (s, t) = (0, 0) is the lower left corner of an image, (1, 1) its upper right one.
 
-    image: Image
+    Without image it is a primvar itself that is shown, its missing components 0: `st` names it, and `fallback` is in its place on what has
+    none of that name. `of_primvar` makes these.
+    """
+
+    image: Image | None
     st: str  # the primvar that says where on the image a point of the surface is
     wrap_s: str = "clamp"  # of WRAPS
     wrap_t: str = "clamp"
@@ -183,43 +187,66 @@ class Texture:
     tiles: tuple[Image | None, ...] = ()
     fallback: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 1.0)  # shown where there is no tile, as it is
 
+    @classmethod
+    def of_primvar(cls, name: str, fallback: tuple[float, float, float, float], channel: int = -1) -> Texture:
+        """What shows the primvar ``name`` (1 to 4 components)."""
+        return cls(None, name, channel=channel, fallback=fallback)
+
     @property
     def images(self) -> set[Image]:
-        return {self.image, *(tile for tile in self.tiles if tile is not None)}
+        return {image for image in (self.image, *self.tiles) if image is not None}
+
+
+MATERIAL_INPUTS = (
+    "diffuseColor",
+    "emissiveColor",
+    "specularColor",
+    "metallic",
+    "roughness",
+    "clearcoat",
+    "clearcoatRoughness",
+    "opacity",
+    "ior",
+    "occlusion",
+    "normal",
+)
+"""Inputs of a material that textures can drive, by UsdPreviewSurface's names; the device tables number them in this order."""
+
+
+OPACITY_MODES = ("transparent", "presence")
+"""Whether opacity takes from what is scattered below the surface alone, or from all that it reflects; by UsdPreviewSurface's names."""
 
 
 @dataclass(slots=True, eq=False)
 class Material:
-    """Inputs of a bound UsdPreviewSurface (linear Rec.709): constants and textures. Where there is a texture, the constant is not read."""
+    """Inputs of a UsdPreviewSurface, or what comes near it elsewhere (linear Rec.709): constants, or `textures` in their place."""
 
     path: str
     diffuse_color: tuple[float, float, float] | None = (0.18, 0.18, 0.18)  # None: driven by the displayColor primvar
     emissive_color: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    opacity: float = 1.0
-    opacity_threshold: float = 0.0  # above 0: the surface is cut away where its opacity is less, and opaque elsewhere
-    diffuse_texture: Texture | None = None
-    emissive_texture: Texture | None = None
-    opacity_texture: Texture | None = None  # of one channel
+    specular_color: tuple[float, float, float] = (0.0, 0.0, 0.0)  # with `use_specular_workflow` in place of `metallic`
     metallic: float = 0.0
     roughness: float = 0.5
-    specular_color: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    use_specular_workflow: bool = False
+    clearcoat: float = 0.0
+    clearcoat_roughness: float = 0.01
+    opacity: float = 1.0
+    opacity_threshold: float = 0.0  # above 0: the surface is cut away where its opacity is less, and opaque elsewhere
     ior: float = 1.5
-
-    @property
-    def textures(self) -> tuple[Texture, ...]:
-        """Those that it has."""
-        return tuple(t for t in (self.diffuse_texture, self.emissive_texture, self.opacity_texture) if t is not None)
+    occlusion: float = 1.0
+    use_specular_workflow: bool = False
+    opacity_mode: str = "transparent"  # of OPACITY_MODES
+    # By names of MATERIAL_INPUTS. Those of single numbers have one channel; `normal` is in the space of the surface's tangents, z its own.
+    textures: dict[str, Texture] = field(default_factory=dict)
 
     @property
     def is_cut_away(self) -> bool:
         """Whether nothing of a surface with this material is drawn."""
-        return self.opacity_texture is None and self.opacity_threshold > 0.0 and self.opacity < self.opacity_threshold
+        return "opacity" not in self.textures and self.opacity_threshold > 0.0 and self.opacity < self.opacity_threshold
 
     @property
     def has_holes(self) -> bool:
         """Whether a texture says where a surface with this material is drawn."""
-        return self.opacity_texture is not None and self.opacity_threshold > 0.0
+        return "opacity" in self.textures and self.opacity_threshold > 0.0
 
 
 @dataclass(slots=True, eq=False)

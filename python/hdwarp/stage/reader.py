@@ -18,6 +18,7 @@ from pxr import Sdf, Usd, UsdGeom, UsdShade, UsdUtils
 from hdwarp.errors import ArgumentError, Diagnostic, Diagnostics, NotSupported, OwnedDiagnostics, SharedDiagnostic, StageError
 from hdwarp.garbage import no_collecting
 from hdwarp.stage import gather
+from hdwarp.stage.bindings import binding_targets, bound_materials
 from hdwarp.stage.changes import StageEdits
 from hdwarp.stage.columns import Body, Camera, Gprim, GprimKey, Light, Material, Site, StageChanges, StageColumns
 from hdwarp.stage.dirty import DirtyParts, dirty_parts
@@ -26,7 +27,7 @@ from hdwarp.stage.facts import FactReader
 from hdwarp.stage.images import Images
 from hdwarp.stage.layer_files import LayerFiles
 from hdwarp.stage.lod import LodRoot
-from hdwarp.stage.materials import binding_targets, bound_materials, read_material
+from hdwarp.stage.materials import read_material
 from hdwarp.stage.meshes import MeshEntry
 from hdwarp.stage.networks import nodes_outside
 from hdwarp.stage.open import UNREADABLE, metres_per_unit, plain_text, population_mask, report_composition, report_messages
@@ -447,7 +448,7 @@ class StageReader:
                 if found:
                     kept[path] = found
         if changes:
-            self._images.keep({image for m in self.materials.values() for texture in m.textures for image in texture.images})
+            self._images.keep({image for m in self.materials.values() for texture in m.textures.values() for image in texture.images})
 
 
 def _count(counter: Counter[str], name: str, sign: int) -> None:

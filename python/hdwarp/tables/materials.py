@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import warp as wp
 
-from hdwarp.stage.columns import Material
+from hdwarp.stage.columns import MATERIAL_INPUTS, OPACITY_MODES, Material
 from hdwarp.tables.storage import GrowingArray
 from hdwarp.tables.structs import MaterialColumns
 from hdwarp.tables.textures import TextureTable
@@ -15,20 +15,18 @@ from hdwarp.tables.textures import TextureTable
 _GREY = (0.18, 0.18, 0.18)  # UsdPreviewSurface's diffuseColor fallback
 
 
+# Columns that are fields of Material.
+_AS_GIVEN = dict.fromkeys(
+    ("metallic", "roughness", "clearcoat", "clearcoat_roughness", "opacity", "opacity_threshold", "ior", "occlusion"), wp.float32
+) | {"specular_color": wp.vec3f, "use_specular_workflow": wp.int32}
+_OTHERS = {"diffuse_color": wp.vec3f, "emissive_color": wp.vec3f} | dict.fromkeys(
+    ("uses_display_color", "opacity_mode", "textured", "texture", "material_id"), wp.int32
+)
+
+
 class MaterialTable:
     def __init__(self, device: wp.Device) -> None:
-        types = {
-            "diffuse_color": wp.vec3f,
-            "uses_display_color": wp.int32,
-            "emissive_color": wp.vec3f,
-            "opacity": wp.float32,
-            "opacity_threshold": wp.float32,
-            "diffuse_texture": wp.int32,
-            "emissive_texture": wp.int32,
-            "opacity_texture": wp.int32,
-            "material_id": wp.int32,
-        }
-        self._arrays = {name: GrowingArray(dtype, device) for name, dtype in types.items()}
+        self._arrays = {name: GrowingArray(dtype, device) for name, dtype in (_AS_GIVEN | _OTHERS).items()}
 
     @property
     def columns(self) -> MaterialColumns:
@@ -53,16 +51,16 @@ class MaterialTable:
         if not len(rows):
             return
         records = [materials[row] for row in rows]
-        values = {
+        values = {name: [getattr(m, name) for m in records] for name in _AS_GIVEN} | {
             "diffuse_color": [m.diffuse_color if m.diffuse_color is not None else _GREY for m in records],
-            "uses_display_color": [m.diffuse_color is None or m.diffuse_texture is not None for m in records],
-            "emissive_color": [m.emissive_color if m.emissive_texture is None else (0.0, 0.0, 0.0) for m in records],
-            "opacity": [m.opacity for m in records],
-            "opacity_threshold": [m.opacity_threshold for m in records],
-            "diffuse_texture": [textures.row(m.diffuse_texture) for m in records],
-            "emissive_texture": [textures.row(m.emissive_texture) for m in records],
-            "opacity_texture": [textures.row(m.opacity_texture) for m in records],
+            "uses_display_color": [m.diffuse_color is None or "diffuseColor" in m.textures for m in records],
+            "emissive_color": [m.emissive_color if "emissiveColor" not in m.textures else (0.0, 0.0, 0.0) for m in records],
+            "opacity_mode": [OPACITY_MODES.index(m.opacity_mode) for m in records],
+            "textured": [sum(1 << k for k, name in enumerate(MATERIAL_INPUTS) if name in m.textures) for m in records],
             "material_id": material_id[rows],
         }
         for name, items in values.items():
             self._arrays[name].write_rows(rows, np.array(items))
+        of_inputs = np.array([[textures.row(m.textures.get(name)) for name in MATERIAL_INPUTS] for m in records])
+        count = len(MATERIAL_INPUTS)
+        self._arrays["texture"].write_rows((rows[:, None] * count + np.arange(count)).ravel(), of_inputs.ravel())

@@ -144,17 +144,32 @@ class PreviousColumns:
 
 @wp.struct
 class MaterialColumns:
-    """One row a material: constants, linear Rec.709."""
+    """One row a material: constants, linear Rec.709, and which textures take their place."""
 
     diffuse_color: wp.array[wp.vec3f]
     uses_display_color: wp.array[wp.int32]  # 1: the base colour is the pixel's: the displayColor primvar, or of the diffuse texture
-    emissive_color: wp.array[wp.vec3f]
+    emissive_color: wp.array[wp.vec3f]  # 0 where a texture takes its place
+    specular_color: wp.array[wp.vec3f]
+    use_specular_workflow: wp.array[wp.int32]
+    metallic: wp.array[wp.float32]
+    roughness: wp.array[wp.float32]
+    clearcoat: wp.array[wp.float32]
+    clearcoat_roughness: wp.array[wp.float32]
     opacity: wp.array[wp.float32]
     opacity_threshold: wp.array[wp.float32]  # above 0: the surface is cut away where its opacity is less
-    diffuse_texture: wp.array[wp.int32]  # row of TextureColumns, -1 none
-    emissive_texture: wp.array[wp.int32]  # where there is one, `emissive_color` is 0
-    opacity_texture: wp.array[wp.int32]  # takes the place of `opacity`
+    ior: wp.array[wp.float32]
+    occlusion: wp.array[wp.float32]
+    opacity_mode: wp.array[wp.int32]  # TRANSPARENT, PRESENCE
+    textured: wp.array[wp.int32]  # bit k: input k of stage.columns.MATERIAL_INPUTS comes from a texture
+    texture: wp.array[wp.int32]  # INPUT_COUNT a material: row of TextureColumns, -1 none
     material_id: wp.array[wp.int32]  # given out
+
+
+INPUT_COUNT = wp.constant(11)  # of stage.columns.MATERIAL_INPUTS
+OPACITY_INPUT = wp.constant(7)  # where it is among them
+
+TRANSPARENT = wp.constant(0)  # in the order of stage.columns.OPACITY_MODES
+PRESENCE = wp.constant(1)
 
 
 @wp.struct
@@ -165,7 +180,7 @@ class TextureColumns:
     start: wp.array[wp.int32]  # first word
     width: wp.array[wp.int32]
     height: wp.array[wp.int32]
-    storage: wp.array[wp.int32]  # BYTES, HALVES, FLOATS
+    storage: wp.array[wp.int32]  # BYTES, HALVES, FLOATS; PRIMVAR: no image, `st` is the set of values that is shown
     srgb: wp.array[wp.int32]  # 1: red, green and blue are sRGB-encoded
     wrap_s: wp.array[wp.int32]  # BLACK, CLAMP, REPEAT, MIRROR
     wrap_t: wp.array[wp.int32]
@@ -186,6 +201,7 @@ class TextureColumns:
 BYTES = wp.constant(0)
 HALVES = wp.constant(1)
 FLOATS = wp.constant(2)
+PRIMVAR = wp.constant(3)
 
 BLACK = wp.constant(0)  # in the order of stage.columns.WRAPS
 CLAMP = wp.constant(1)

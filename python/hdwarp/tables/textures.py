@@ -10,9 +10,9 @@ import warp as wp
 
 from hdwarp.delegate.rows import RowMap
 from hdwarp.errors import Error
-from hdwarp.stage.columns import WRAPS, Image, Material, Texture
+from hdwarp.stage.columns import MATERIAL_INPUTS, WRAPS, Image, Material, Texture
 from hdwarp.tables.storage import GrowingArray
-from hdwarp.tables.structs import BYTES, FLOATS, HALVES, TextureColumns
+from hdwarp.tables.structs import BYTES, FLOATS, HALVES, PRIMVAR, TextureColumns
 
 _STORAGE = {1: BYTES, 2: HALVES, 4: FLOATS}  # by bytes a component
 _MOST_WORDS = 2**31 - 1
@@ -48,7 +48,8 @@ class TextureTable:
     def __init__(self, device: wp.Device) -> None:
         self.device = device
         self.sets: list[str] = []  # names of the primvars that textures are laid by; a set stays when its last texture goes
-        self.emit = False  # some are emissive
+        self.values: list[str] = []  # the same of primvars that are shown themselves
+        self.inputs: tuple[str, ...] = ()  # those of MATERIAL_INPUTS that some material has a texture of
         self._arrays = {name: GrowingArray(dtype, device) for name, dtype in ({"words": wp.uint32, "tile_row": wp.int32} | _TYPES).items()}
         self._linear: wp.array | None = None
         self._forget()
@@ -82,10 +83,11 @@ class TextureTable:
 
     def sync(self, materials: Mapping[int, Material]) -> bool:
         """Hold the textures of ``materials``, and no others; whether all have other rows now. Raises Error for more than 8 GiB of them."""
-        whole = dict.fromkeys(texture for m in materials.values() for texture in m.textures)
+        whole = dict.fromkeys(texture for m in materials.values() for texture in m.textures.values())
         used = dict.fromkeys(tile for texture in whole for tile in _tiles(texture) if tile is not None) | whole  # tiles have rows before
         images = {texture.image for texture in used if not texture.tiles}
-        self.emit = any(m.emissive_texture is not None for m in materials.values())
+        textured = {name for m in materials.values() for name in m.textures}
+        self.inputs = tuple(name for name in MATERIAL_INPUTS if name in textured)
         for rows, kept in ((self._rows, used), (self._images, images), (self._tiles, used)):
             for key in [key for key in rows if key not in kept]:
                 rows.remove(key)
@@ -101,22 +103,23 @@ class TextureTable:
 
     def _write(self, texture: Texture) -> None:
         image, tiles, tile_start = texture.image, _tiles(texture), 0
-        srgb = image.srgb if texture.colour_space == "auto" else texture.colour_space == "sRGB"
+        srgb = texture.colour_space == "sRGB" or (texture.colour_space == "auto" and image is not None and image.srgb)
         if tiles:
             tile_start = self._tiles.insert(texture, len(tiles))
             self._arrays["tile_row"].write(tile_start, np.array([self.row(tile) for tile in tiles]))
-        if texture.st not in self.sets:
-            self.sets.append(texture.st)
+        sets = self.values if image is None else self.sets
+        if texture.st not in sets:
+            sets.append(texture.st)
         row = np.array([self._rows.insert(texture)])
         values = {
-            "start": 0 if tiles else self._start(image),
-            "width": image.pixels.shape[1],
-            "height": image.pixels.shape[0],
-            "storage": _STORAGE[image.pixels.itemsize],
+            "start": 0 if tiles or image is None else self._start(image),
+            "width": 0 if image is None else image.pixels.shape[1],
+            "height": 0 if image is None else image.pixels.shape[0],
+            "storage": PRIMVAR if image is None else _STORAGE[image.pixels.itemsize],
             "srgb": srgb,
             "wrap_s": WRAPS.index(texture.wrap_s),
             "wrap_t": WRAPS.index(texture.wrap_t),
-            "st": self.sets.index(texture.st),
+            "st": sets.index(texture.st),
             "tile_start": tile_start,
             "tile_count": len(tiles),
         } | {name: getattr(texture, name) for name in _AS_GIVEN}
