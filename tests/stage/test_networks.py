@@ -270,3 +270,84 @@ def test_files_over_time_are_those_of_the_time(read, png, stage_of):
     stage.GetAttributeAtPath("/m/r.inputs:varname").Set("uv")
     assert diffuse(read(stage)).st == "uv"
     assert Gf.Vec2f(*diffuse(read(stage)).st_fallback) == Gf.Vec2f(0)
+
+
+# -- node graphs --------------------------------------------------------------------------------------------------------------
+
+
+def test_nested_node_graphs_and_their_interfaces(read):
+    """A value goes down through two interfaces, the surface comes up through two outputs."""
+    text = """def Material "m" {
+        color3f inputs:paint = (0.25, 0.5, 0.75)
+        token outputs:surface.connect = </m/a.outputs:surface>
+        def NodeGraph "a" {
+            color3f inputs:paint.connect = </m.inputs:paint>
+            token outputs:surface.connect = </m/a/b.outputs:surface>
+            def NodeGraph "b" {
+                color3f inputs:paint.connect = </m/a.inputs:paint>
+                float inputs:rough = 0.125
+                token outputs:surface.connect = </m/a/b/s.outputs:surface>
+                def Shader "s" {
+                    uniform token info:id = "UsdPreviewSurface"
+                    color3f inputs:diffuseColor.connect = </m/a/b.inputs:paint>
+                    float inputs:roughness.connect = </m/a/b.inputs:rough>
+                    token outputs:surface
+                }
+            }
+        }
+    }
+    def Cube "c" (
+        prepend apiSchemas = ["MaterialBindingAPI"]
+    ) { rel material:binding = </m> }
+    """
+    found = read(text)
+    assert (found.material("/c").diffuse_color, found.material("/c").roughness) == ((0.25, 0.5, 0.75), 0.125)
+    assert found.codes() == []
+
+
+def test_a_node_graph_s_output_that_is_a_texture_of_another(read, png):
+    """Through outputs of two graphs, one in the other."""
+    inner = node("t", "UsdUVTexture", f"asset inputs:file = @{png('a.png')}@\nfloat2 inputs:st.connect = </m/a/b/r.outputs:result>")
+    graph = f"""def NodeGraph "a" {{
+            color3f outputs:colour.connect = </m/a/b.outputs:colour>
+            def NodeGraph "b" {{
+                color3f outputs:colour.connect = </m/a/b/t.outputs:rgb>
+                {inner}
+                {READER}
+            }}
+        }}"""
+    found = read(material("color3f inputs:diffuseColor.connect = </m/a.outputs:colour>", graph))
+    assert (diffuse(found).st, found.codes()) == ("st", [])
+
+
+@pytest.mark.parametrize("surface", ["</m/g.outputs:surface>", "</m.outputs:surface>", "</m/gone.outputs:surface>", "</m/g>"])
+def test_surfaces_in_circles_and_of_nothing_are_told(read, surface):
+    text = f"""def Material "m" {{
+        token outputs:surface.connect = {surface}
+        def NodeGraph "g" {{
+            token outputs:surface.connect = </m/g.outputs:surface>
+        }}
+    }}
+    def Cube "c" (
+        prepend apiSchemas = ["MaterialBindingAPI"]
+    ) {{ rel material:binding = </m> }}
+    """
+    found = read(text)
+    assert found.material("/c").diffuse_color == (0.18, 0.18, 0.18)
+    assert found.codes("/m") == ["material"]
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        ('string inputs:roughness = "rough"', "material-input"),
+        ("float[] inputs:roughness = [1, 2]", "material-input"),
+        ("float inputs:roughness.connect = </m/g.outputs:out>", "material-connection"),
+        ("float inputs:roughness.connect = </c.size>", "material-connection"),
+        ("float inputs:roughness.connect = </m/s.outputs:surface>", "texture"),
+        ("float inputs:roughness.connect = [</m/gone.outputs:a>, </m/gone.outputs:b>]", "material-connection"),
+    ],
+)
+def test_inputs_that_give_nothing_keep_their_fallback(read, line, code):
+    found = read(material(line, 'def NodeGraph "g" {\n float outputs:out.connect = </m/g.outputs:out>\n}'))
+    assert (found.material("/c").roughness, found.codes("/m")) == (0.5, [code])

@@ -98,7 +98,7 @@ def leads_nowhere(attribute: Usd.Attribute) -> bool:
             return bool(sources)
         seen.add(attribute.GetPath())
         attribute = attribute.GetStage().GetAttributeAtPath(sources[0])
-        if not attribute:
+        if not attribute or not attribute.GetName().startswith(("inputs:", "outputs:")):
             return True
     return False
 
