@@ -94,7 +94,7 @@ def test_a_texture_takes_the_place_of_a_constant(device):
         1: Material("/b", emissive_color=(4, 5, 6)),
     }
     textures.sync(rows)
-    assert textures.inputs == ("emissiveColor",)
+    assert textures.inputs == {"emissiveColor": frozenset((0,))}
     table.sync(rows, np.arange(2), np.arange(2), textures)
     assert table.columns.emissive_color.numpy()[:2].tolist() == [[0, 0, 0], [4, 5, 6]]
     textures.sync({1: rows[1]})

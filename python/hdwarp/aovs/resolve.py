@@ -20,6 +20,7 @@ from hdwarp.errors import ArgumentError
 from hdwarp.launch import GRAIN, Pipeline, Step, cut, launch
 from hdwarp.shade.encode import srgb_tables
 from hdwarp.shade.headlight import GREY, ColourClears, ColourPlanes, colour_kernel, samples_kernel
+from hdwarp.shade.normal_maps import normal_map_kernel
 from hdwarp.shade.textures import shown_kernel
 from hdwarp.stage.columns import MATERIAL_INPUTS
 from hdwarp.tables.structs import (
@@ -96,7 +97,7 @@ class ResolvePlan:
         textures: TextureColumns | None = None,
         coordinates: Sequence[PrimvarColumns] = (),
         values: Sequence[PrimvarColumns] = (),
-        textured: Collection[str] = (),
+        textured: Mapping[str, Collection[int]] | None = None,
         missing: float = 0.0,
         device: wp.Device | str,
     ) -> None:
@@ -106,8 +107,9 @@ class ResolvePlan:
         ``previous_views``, ``previous``: views and places in the frame before, for `motion`; None: as now. ``rays``: those of views whose
         rays are given; ``lenses``: whether there are views of other rays. `depth` and `motion` are of these alone. ``swept``: there are
         points or curves. ``textures``: those of the materials, with ``coordinates``, 2 wide, by which they are laid, in the order of
-        their sets, and ``values``, 4 wide, the primvars that are shown themselves; None: no material has one. ``textured``: the inputs that
-        they are of. ``missing``: what planes of primvars hold where a surface has none of that name.
+        their sets, and ``values``, 4 wide, the primvars that are shown themselves; None: no material has one.
+        ``textured``: the inputs that they are of, and the sets of coordinates that these are laid by. ``missing``: what planes of
+        primvars hold where a surface has none of that name.
         Every device array must have at least one item, as `tables.storage` sees to.
         """
         self.device = wp.get_device(device)
@@ -118,7 +120,7 @@ class ResolvePlan:
         self._where = [views, jobs, height]
         self._previous = [views if previous_views is None else previous_views, PreviousColumns() if previous is None else previous]
         self._rays, self._lenses, self._swept = rays, lenses, swept
-        self._textures, self._coordinates, self._values, self._textured = textures, coordinates, values, textured
+        self._textures, self._coordinates, self._values, self._textured = textures, coordinates, values, textured or {}
         self._missing = missing
         self._clear = dict(clear or {})
         unknown = [name for name in self._clear if name not in self.outputs]
@@ -271,6 +273,16 @@ class ResolvePlan:
                 if lit and "emissiveColor" in self._textured:
                     emitted = self._scratch(wp.vec3f)
                     show("emissiveColor", 0.0, emitted)
+                if lit and "normal" in self._textured:
+                    shown = self._scratch(wp.vec3f)
+                    show("normal", 0.0, shown)
+                    corners = [self._scalars(a) for a in (meshes.leaf_vertices, meshes.triangle_points, meshes.triangle_corners)]
+                    where = [*corners, self._scalars(instances.world_from_object), meshes, instances, slots, seen]
+                    for which in sorted(self._textured["normal"]):
+                        by = [ids.material_row, materials.texture, self._textures, which, self._coordinates[which]]
+                        turned = [self._scalars(normal), self._scalars(shown)]
+                        normal = self._scratch(wp.vec3f)
+                        self._add(normal_map_kernel(self._lanes), [*where, *by, *turned, normal])
             self._colour(materials, seen, [ids.material_row, normal if lit else None, display_plane, emitted])
 
     def _geometry(self, meshes: MeshColumns, instances: InstanceColumns, record: list[wp.array], planes: GeometryPlanes) -> None:

@@ -32,7 +32,9 @@ def put(material: Material, name: str, value: Value | None, network: Network) ->
     """Let ``value`` drive an input of ``material``; None leaves it as it is."""
     column, width = FIELDS[name]
     if isinstance(value, Texture):
-        if name == "diffuseColor" and value == DISPLAY_COLOR:
+        if name == "normal" and value.image is None:
+            network.diagnostics.note(network.path, "material-input", "normal comes from a primvar, which is ignored: textures turn normals")
+        elif name == "diffuseColor" and value == DISPLAY_COLOR:
             material.diffuse_color = None  # which is there anyway
         elif width == 1 and value.channel < 0:
             material.textures[name] = replace(value, channel=0)

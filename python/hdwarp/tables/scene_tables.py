@@ -202,7 +202,14 @@ class SceneTables:
         self._starts_over = False
         self.version += 1
         drawn = self.has_meshes, self.has_shapes, self.has_swept
-        kinds = *drawn, self.has_cutouts, self.has_holes, self.textures.inputs, tuple(self.textures.sets), tuple(self.textures.values)
+        kinds = (
+            *drawn,
+            self.has_cutouts,
+            self.has_holes,
+            tuple(self.textures.inputs.items()),
+            tuple(self.textures.sets),
+            tuple(self.textures.values),
+        )
         layout = self._addresses(), self._primvars_dropped, kinds, self.cameras.version, self._restarts
         if layout != self._layout:
             self._layout = layout

@@ -166,7 +166,8 @@ class MaterialColumns:
 
 
 INPUT_COUNT = wp.constant(11)  # of stage.columns.MATERIAL_INPUTS
-OPACITY_INPUT = wp.constant(7)  # where it is among them
+OPACITY_INPUT = wp.constant(7)  # where some are among them
+NORMAL_INPUT = wp.constant(10)
 
 TRANSPARENT = wp.constant(0)  # in the order of stage.columns.OPACITY_MODES
 PRESENCE = wp.constant(1)

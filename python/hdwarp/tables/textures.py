@@ -49,7 +49,7 @@ class TextureTable:
         self.device = device
         self.sets: list[str] = []  # names of the primvars that textures are laid by; a set stays when its last texture goes
         self.values: list[str] = []  # the same of primvars that are shown themselves
-        self.inputs: tuple[str, ...] = ()  # those of MATERIAL_INPUTS that some material has a texture of
+        self.inputs: dict[str, frozenset[int]] = {}  # of MATERIAL_INPUTS that some material has a texture of: sets that these are laid by
         self._arrays = {name: GrowingArray(dtype, device) for name, dtype in ({"words": wp.uint32, "tile_row": wp.int32} | _TYPES).items()}
         self._linear: wp.array | None = None
         self._forget()
@@ -86,8 +86,6 @@ class TextureTable:
         whole = dict.fromkeys(texture for m in materials.values() for texture in m.textures.values())
         used = dict.fromkeys(tile for texture in whole for tile in _tiles(texture) if tile is not None) | whole  # tiles have rows before
         images = {texture.image for texture in used if not texture.tiles}
-        textured = {name for m in materials.values() for name in m.textures}
-        self.inputs = tuple(name for name in MATERIAL_INPUTS if name in textured)
         for rows, kept in ((self._rows, used), (self._images, images), (self._tiles, used)):
             for key in [key for key in rows if key not in kept]:
                 rows.remove(key)
@@ -99,6 +97,10 @@ class TextureTable:
         for texture in used:
             if texture not in self._rows:
                 self._write(texture)
+        laid: dict[str, set[int]] = {}
+        for name, texture in {pair for m in materials.values() for pair in m.textures.items()}:
+            laid.setdefault(name, set()).update([self.sets.index(texture.st)] if texture.image is not None else [])
+        self.inputs = {name: frozenset(laid[name]) for name in MATERIAL_INPUTS if name in laid}
         return restarts
 
     def _write(self, texture: Texture) -> None:
