@@ -126,6 +126,8 @@ def fit(value: object, width: int) -> tuple[float, ...] | float | None:
     """``width`` finite numbers, one alone as a float; None where ``value`` is nothing of the kind."""
     if value is None or isinstance(value, str):
         return None
+    if isinstance(value, (float, int)):  # most are; NumPy would take longer than all the rest
+        return float(value) if width == 1 and abs(value) <= LARGEST else None
     try:
         array = np.asarray(value, np.float64).reshape(-1)
     except (TypeError, ValueError):
