@@ -392,3 +392,81 @@ def test_a_missing_file_of_omnipbr_is_told(read, name):
     found = read(omnipbr(f"asset inputs:{name} = @gone.png@\nfloat inputs:reflection_roughness_texture_influence = 1"))
     assert found.codes() == ["texture"] and name in found.message("texture")
     assert (found.material("/c").textures, found.material("/c").diffuse_color) == ({}, (0.2, 0.2, 0.2))
+
+
+# -- bad input ----------------------------------------------------------------------------------------------------------------
+
+
+def test_graphs_that_multiply_their_nodes_end(read):
+    """Each node uses the next one twice: 2^60 ways through 60 nodes."""
+    body = "color3f inputs:in1.connect = </m/n{0}.outputs:out>\ncolor3f inputs:in2.connect = </m/n{0}.outputs:out>"
+    more = "\n".join(node(f"n{k}", "ND_multiply_color3", body.format(k + 1)) for k in range(60))
+    more += node("n60", "ND_constant_color3", "color3f inputs:value = (1, 1, 1)")
+    found = read(mtlx(STANDARD, "color3f inputs:base_color.connect = </m/n0.outputs:out>", more))
+    assert (found.codes(), found.material("/c").diffuse_color) == (["texture"], (0.8, 0.8, 0.8))
+
+
+def test_products_stay_within_float32(read, png):
+    inputs = "float inputs:base = 1e29\ncolor3f inputs:base_color = (1e29, 1, -1e29)"
+    assert np.isfinite(np.float32(read(mtlx(STANDARD, inputs)).material("/c").diffuse_color)).all()
+    more = node("t", "ND_multiply_color3", "color3f inputs:in1.connect = </m/f.outputs:out>\ncolor3f inputs:in2 = (1e29, 1e29, 1e29)")
+    texture = base(read(mtlx(STANDARD, BASE + "\nfloat inputs:base = 1e29", more + image(png("a.png"), name="f"))))
+    assert np.isfinite(np.float32(texture.scale)).all() and np.isfinite(np.float32(texture.bias)).all()
+
+
+OF_OMNIPBR = [
+    "diffuse_color_constant",
+    "diffuse_texture",
+    "albedo_brightness",
+    "albedo_add",
+    "diffuse_tint",
+    "reflection_roughness_constant",
+    "reflection_roughness_texture_influence",
+    "reflectionroughness_texture",
+    "metallic_constant",
+    "metallic_texture",
+    "specular_level",
+    "ORM_texture",
+    "enable_ORM_texture",
+    "emissive_color",
+    "emissive_intensity",
+    "enable_emission",
+    "opacity_constant",
+    "enable_opacity",
+    "opacity_threshold",
+    "opacity_mode",
+    "opacity_texture",
+    "enable_opacity_texture",
+    "normalmap_texture",
+    "bump_factor",
+    "texture_scale",
+    "texture_rotate",
+    "texture_translate",
+    "uv_space_index",
+    "project_uvw",
+    "clearcoat_tint",
+    "detail_normalmap_texture",
+    "enable_clearcoat",
+    "clearcoat_weight",
+]
+
+
+@pytest.mark.parametrize(
+    "value",
+    ['string {} = "wrong"', "float[] {} = [1, 2]", "float {} = nan", "matrix4d {}", "asset {} = @gone.png@", "float3 {} = (inf, 0, 0)"],
+)
+@pytest.mark.parametrize("surface", ["omnipbr", STANDARD, OPEN_PBR, GLTF, "UsdPreviewSurface"])
+def test_inputs_of_wrong_types_crash_nothing(read, value, surface):
+    """All at once; what is read is finite."""
+    from hdwarp.stage.columns import MATERIAL_INPUTS
+    from hdwarp.stage.surfaces import MODELS
+
+    names = OF_OMNIPBR if surface == "omnipbr" else MATERIAL_INPUTS
+    if surface in MODELS:
+        model = MODELS[surface]
+        names = [*{name for theirs in model.inputs.values() for name in theirs}, *model.dropped, model.specular, "alpha_mode"]
+    inputs = "\n".join(value.format(f"inputs:{name}") for name in names)
+    material = read(omnipbr(inputs) if surface == "omnipbr" else mtlx(surface, inputs, output="outputs:surface")).material("/c")
+    numbers = [getattr(material, name) for name in ("metallic", "roughness", "clearcoat", "opacity", "ior", "occlusion")]
+    assert np.isfinite([*numbers, *material.diffuse_color, *material.emissive_color]).all()
+    assert material.textures == {}

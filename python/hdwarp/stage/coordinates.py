@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pxr import Usd, UsdShade
 
-from hdwarp.stage.networks import LARGEST, Network, Unsupported, identifier_of, leads_nowhere, produced, producing
+from hdwarp.stage.networks import LARGEST, Network, Unsupported, bounded, identifier_of, leads_nowhere, produced, producing
 
 _MOST_TRANSFORMS = 64  # one after another
 _READERS = {  # node: (input with the primvar's name, input with the value on what lacks it)
@@ -47,11 +47,7 @@ class Coordinates:
         (a, b, c, d), (p, q, r, s), (x, y) = linear, self.linear, self.offset
         product = a * p + b * r, a * q + b * s, c * p + d * r, c * q + d * s
         moved = a * x + b * y + offset[0], c * x + d * y + offset[1]
-        return Coordinates(self.st, self.fallback, tuple(map(_bounded, product)), tuple(map(_bounded, moved)))
-
-
-def _bounded(value: float) -> float:
-    return min(max(value, -LARGEST), LARGEST) if value == value else 0.0
+        return Coordinates(self.st, self.fallback, tuple(map(bounded, product)), tuple(map(bounded, moved)))
 
 
 def laid(network: Network, node: Usd.Prim, name: str, otherwise: Coordinates | None = None) -> Coordinates:

@@ -28,6 +28,7 @@ class Network:
     images: Images
     diagnostics: Diagnostics
     driven: str = ""  # input of the surface whose values are looked for, for what there is to tell
+    visits: int = 0  # to nodes, for this input
 
     def warning(self, code: str, message: str) -> None:
         self.diagnostics.warning(self.path, code, message)
@@ -120,6 +121,11 @@ def _sources(prim: Usd.Prim) -> Iterator[Sdf.Path]:
     for attribute in prim.GetAuthoredAttributes():
         if attribute.HasAuthoredConnections():
             yield from attribute.GetConnections()
+
+
+def bounded(value: float) -> float:
+    """A number within float32, with room; 0 for NaN."""
+    return min(max(value, -LARGEST), LARGEST) if value == value else 0.0
 
 
 def fit(value: object, width: int) -> tuple[float, ...] | float | None:

@@ -9,7 +9,7 @@ from pxr import Usd, UsdShade
 from hdwarp.stage.columns import COLOUR_SPACES, WRAPS, Texture
 from hdwarp.stage.coordinates import Coordinates, laid
 from hdwarp.stage.images import ImageError, ImageFile
-from hdwarp.stage.networks import Network, Unsupported, fit, identifier_of, produced, producing
+from hdwarp.stage.networks import Network, Unsupported, bounded, fit, identifier_of, produced, producing
 from hdwarp.stage.texture_files import read_files
 
 Value = tuple[float, ...] | float | Texture
@@ -37,6 +37,7 @@ _SPACES = {"srgb_texture": "sRGB", "sRGB": "sRGB", "srgb_rec709_scene": "sRGB", 
     ("raw", "Raw", "data", "identity", "none", "linear", "lin_rec709", "lin_rec709_scene", "lin_srgb"), "raw"
 )
 _MOST_NODES = 64  # one after another
+_MOST_VISITS = 1024  # to the nodes of one input: a node whose output is used twice is asked twice
 
 
 def given_by(network: Network, attribute: Usd.Attribute, width: int, depth: int = 0) -> Value | None:
@@ -44,8 +45,10 @@ def given_by(network: Network, attribute: Usd.Attribute, width: int, depth: int 
     fallback of its own. Raises Unsupported."""
     node, output = attribute.GetPrim(), attribute.GetName().rpartition(":")[2]
     identifier = identifier_of(node)
-    if depth > _MOST_NODES:
-        raise Unsupported(f"it is connected through {_MOST_NODES} nodes to one more, <{node.GetPath()}>")
+    network.visits += 1
+    if depth > _MOST_NODES or network.visits > _MOST_VISITS:
+        count = f"{_MOST_NODES} nodes" if depth > _MOST_NODES else "many nodes"
+        raise Unsupported(f"it is connected through {count} to one more, <{node.GetPath()}>")
     if identifier in _UV_TEXTURES:
         return _uv_texture(network, node, output, width)
     family, _, kind = identifier.removeprefix("ND_").partition("_")
@@ -293,8 +296,8 @@ _FOLDED = {
 def scaled(texture: Texture, by: Value, plus: Value = 0.0) -> Texture:
     """``by`` times what ``texture`` shows, and ``plus``: constants. Raises Unsupported where one channel would be coloured."""
     by, plus = _four(by, texture.channel, 1.0), _four(plus, texture.channel, 0.0)
-    scale, bias, fallback = (tuple(a * b for a, b in zip(old, by, strict=True)) for old in (texture.scale, texture.bias, texture.fallback))
-    bias, fallback = (tuple(a + b for a, b in zip(new, plus, strict=True)) for new in (bias, fallback))
+    scale = tuple(bounded(a * b) for a, b in zip(texture.scale, by, strict=True))
+    bias, fallback = (tuple(bounded(a * b + c) for a, b, c in zip(old, by, plus, strict=True)) for old in (texture.bias, texture.fallback))
     return replace(texture, scale=scale, bias=bias, fallback=fallback)
 
 
@@ -323,7 +326,7 @@ def product(a: Value | None, b: Value | None) -> Value | None:
 
 def _by_parts(a: Value, b: Value, operation: object) -> Value:
     if not isinstance(a, tuple) and not isinstance(b, tuple):
-        return operation(a, b)
+        return bounded(operation(a, b))
     count = len(a) if isinstance(a, tuple) else len(b)
     a, b = (value if isinstance(value, tuple) else (value,) * count for value in (a, b))
-    return tuple(operation(x, y) for x, y in zip(a, b, strict=True))
+    return tuple(bounded(operation(x, y)) for x, y in zip(a, b, strict=True))

@@ -10,18 +10,17 @@ from hdwarp.stage.columns import Material, Texture
 from hdwarp.stage.coordinates import Coordinates, turned
 from hdwarp.stage.networks import Network, Unsupported, produced
 from hdwarp.stage.node_values import Value, product, scaled, texture_of_file
-from hdwarp.stage.surfaces import driven, ior_of, put, tell_dropped
+from hdwarp.stage.surfaces import driven, ior_of, is_neutral, put, tell_dropped
 
 NAMES = ("OmniPBR", "OmniPBR_Opacity", "OmniPBR_ClearCoat", "OmniPBR_ClearCoat_Opacity")
 _WHITE = (1.0, 1.0, 1.0)
 _DROPPED = {  # names, and the values with which they do nothing
-    "project_uvw": False,
-    "world_or_object": None,  # goes with the one before
+    "project_uvw": 0.0,
     "albedo_desaturation": 0.0,
     "ao_to_diffuse": 0.0,
-    "detail_normalmap_texture": "",
-    "emissive_mask_texture": "",
-    "clearcoat_normalmap_texture": "",
+    "detail_normalmap_texture": None,  # no file
+    "emissive_mask_texture": None,
+    "clearcoat_normalmap_texture": None,
     "clearcoat_tint": _WHITE,
 }
 
@@ -103,8 +102,7 @@ class _Reader:
             put(material, "normal", scaled(normal, (s, t, 2.0), (-0.5 * s, -0.5 * t, -1.0)), network)
         for name, neutral in _DROPPED.items():
             value = produced(self.shader, name, network.time)
-            value = getattr(value, "path", value)
-            if neutral is not None and value is not None and (tuple(value) if isinstance(neutral, tuple) else value) != neutral:
+            if bool(getattr(value, "path", "")) if neutral is None else not is_neutral(value, neutral):
                 self.dropped.append(name)
         tell_dropped(network, self.dropped)
 

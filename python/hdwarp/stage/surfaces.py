@@ -61,7 +61,7 @@ def driven(network: Network, attribute: Usd.Attribute, name: str, width: int) ->
         return _fitted(network, own, name, width)
     if UsdShade.Input.IsInput(source):
         return _fitted(network, source.Get(time), name, width)
-    network.driven = name
+    network.driven, network.visits = name, 0
     try:
         given = given_by(network, source, width)
     except Unsupported as error:
@@ -275,7 +275,7 @@ def read_model(network: Network, shader: Usd.Prim, material: Material) -> None:
         _put_alpha_mode(network, shader, material)
     _put_specular(network, authored.get(model.specular), material, model.specular, dropped)
     for name, neutral in model.dropped.items():
-        if name in authored and (authored[name].HasAuthoredConnections() or not _is(authored[name].Get(network.time), neutral)):
+        if name in authored and (authored[name].HasAuthoredConnections() or not is_neutral(authored[name].Get(network.time), neutral)):
             dropped.append(name)
     tell_dropped(network, dropped)
 
@@ -292,7 +292,8 @@ def ior_of(reflectance: float) -> float:
     return (1.0 + root) / (1.0 - root)
 
 
-def _is(value: object, neutral: Value) -> bool:
+def is_neutral(value: object, neutral: Value) -> bool:
+    """Whether an input with this value does nothing; also where it has none."""
     fitted = fit(value, len(neutral) if isinstance(neutral, tuple) else 1)
     return value is None or fitted == neutral
 
