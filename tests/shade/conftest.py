@@ -1,4 +1,4 @@
-"""The scene tools of the resolve tests, here too, the float64 twin of the textures, and squares that show some."""
+"""The scene tools of the resolve tests, here too, the float64 twins of textures and surfaces, and squares that show some."""
 
 from __future__ import annotations
 
@@ -34,3 +34,9 @@ def twin() -> ModuleType:
 def surfaces() -> ModuleType:
     """The module surface_stage."""
     return _module("hdwarp_test_surface_stage", Path(__file__).parent / "surface_stage.py")
+
+
+@pytest.fixture(scope="session")
+def surface_twin() -> ModuleType:
+    """The module surface_twin: reflected, halfway."""
+    return _module("hdwarp_test_surface_twin", Path(__file__).parent / "surface_twin.py")
