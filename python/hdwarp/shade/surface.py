@@ -2,6 +2,8 @@
 
 Names: l towards the light, v towards the eye, n the normal, h halfway between l and v; ``n_l`` is the cosine between n and l. What comes
 out is per irradiance square on l, so the cosine ``n_l`` is in it. Neither a lobe nor their sum reflects more than it receives.
+
+Colours are taken apart and put together by hand: arithmetic on vectors is a loop of its own, which keeps lanes from becoming SIMD code.
 """
 
 from __future__ import annotations
@@ -23,13 +25,13 @@ def fresnel_zero(ior: wp.float32) -> wp.float32:
 
 
 @wp.func
-def mixed(a: wp.vec3f, b: wp.vec3f, share: wp.float32) -> wp.vec3f:
+def mixed(a: wp.float32, b: wp.float32, share: wp.float32) -> wp.float32:
     return a + (b - a) * share
 
 
 @wp.func
-def within_one(colour: wp.vec3f) -> wp.vec3f:
-    return wp.vec3f(wp.clamp(colour[0], 0.0, 1.0), wp.clamp(colour[1], 0.0, 1.0), wp.clamp(colour[2], 0.0, 1.0))
+def within_one(x: wp.float32) -> wp.float32:
+    return wp.clamp(x, 0.0, 1.0)
 
 
 @wp.func
@@ -37,11 +39,13 @@ def specular_at_zero(
     base: wp.vec3f, metallic: wp.float32, specular_color: wp.vec3f, use_specular_workflow: wp.int32, ior: wp.float32
 ) -> wp.vec3f:
     """F0, 0 to 1: specularColor, or from ior, tinted and brightened to the base colour as it becomes metal."""
-    m = wp.clamp(metallic, 0.0, 1.0)
-    tint = mixed(wp.vec3f(1.0), base, m)
-    zero = fresnel_zero(ior)
-    metal = tint * (zero + (1.0 - zero) * m)
-    return within_one(wp.where(use_specular_workflow != 0, specular_color, metal))
+    m = within_one(metallic)
+    square_on = mixed(fresnel_zero(ior), 1.0, m)
+    own = use_specular_workflow != 0
+    r = wp.where(own, specular_color[0], mixed(1.0, base[0], m) * square_on)
+    g = wp.where(own, specular_color[1], mixed(1.0, base[1], m) * square_on)
+    b = wp.where(own, specular_color[2], mixed(1.0, base[2], m) * square_on)
+    return wp.vec3f(within_one(r), within_one(g), within_one(b))
 
 
 @wp.func
@@ -49,24 +53,24 @@ def specular_at_edge(
     base: wp.vec3f, metallic: wp.float32, specular_color: wp.vec3f, use_specular_workflow: wp.int32, ior: wp.float32
 ) -> wp.vec3f:
     """F90, 0 to 1: white, or the base colour of metals. A dielectric of hardly any ior fades out: ior 1 is a purely matt surface."""
-    m = wp.clamp(metallic, 0.0, 1.0)
-    zero = fresnel_zero(ior)
-    there = wp.min((zero + (1.0 - zero) * m) / _FAINT, 1.0)
-    metal = mixed(wp.vec3f(1.0), base, m) * there
-    return within_one(wp.where(use_specular_workflow != 0, wp.vec3f(1.0), metal))
+    own = use_specular_workflow != 0
+    m = wp.where(own, 0.0, within_one(metallic))
+    there = wp.where(own, 1.0, wp.min(mixed(fresnel_zero(ior), 1.0, m) / _FAINT, 1.0))
+    r, g, b = mixed(1.0, base[0], m), mixed(1.0, base[1], m), mixed(1.0, base[2], m)
+    return wp.vec3f(within_one(r * there), within_one(g * there), within_one(b * there))
 
 
 @wp.func
 def diffuse_part(base: wp.vec3f, metallic: wp.float32, use_specular_workflow: wp.int32) -> wp.vec3f:
     """Colour of the matt lobe, 0 to 1; metals have none."""
-    share = wp.where(use_specular_workflow != 0, 1.0, 1.0 - wp.clamp(metallic, 0.0, 1.0))
-    return within_one(base) * share
+    share = wp.where(use_specular_workflow != 0, 1.0, 1.0 - within_one(metallic))
+    return wp.vec3f(within_one(base[0]) * share, within_one(base[1]) * share, within_one(base[2]) * share)
 
 
 @wp.func
 def schlick(cosine: wp.float32) -> wp.float32:
     """How far from F0 to F90: (1 - cosine)^5."""
-    x = 1.0 - wp.clamp(cosine, 0.0, 1.0)
+    x = 1.0 - within_one(cosine)
     return x * x * x * x * x
 
 
@@ -90,7 +94,7 @@ def ggx(alpha: wp.float32, n_l: wp.float32, n_v: wp.float32, n_h: wp.float32) ->
 @wp.func
 def coat_passes(clearcoat: wp.float32, n_l: wp.float32, n_v: wp.float32) -> wp.float32:
     """Share of light that clearcoat lets through on its way in and out."""
-    coat = wp.clamp(clearcoat, 0.0, 1.0)
+    coat = within_one(clearcoat)
     inwards = 1.0 - coat * (COAT_AT_ZERO + (1.0 - COAT_AT_ZERO) * schlick(n_l))
     outwards = 1.0 - coat * (COAT_AT_ZERO + (1.0 - COAT_AT_ZERO) * schlick(n_v))
     return inwards * outwards
@@ -104,9 +108,10 @@ def matt(diffuse: wp.vec3f, f0: wp.vec3f, f90: wp.vec3f, clearcoat: wp.float32, 
     """
     s_l, s_v = schlick(n_l), schlick(n_v)
     under = (1.0 / wp.PI) * coat_passes(clearcoat, n_l, n_v)
-    one = wp.vec3f(1.0)
-    left = wp.cw_mul(one - f0, wp.cw_mul(one - f90 * s_l, one - f90 * s_v))
-    return wp.cw_mul(diffuse, left) * under
+    r = (1.0 - f0[0]) * (1.0 - f90[0] * s_l) * (1.0 - f90[0] * s_v)
+    g = (1.0 - f0[1]) * (1.0 - f90[1] * s_l) * (1.0 - f90[1] * s_v)
+    b = (1.0 - f0[2]) * (1.0 - f90[2] * s_l) * (1.0 - f90[2] * s_v)
+    return wp.vec3f(diffuse[0] * r * under, diffuse[1] * g * under, diffuse[2] * b * under)
 
 
 @wp.func
@@ -127,14 +132,15 @@ def highlight(
     ``spread``: half the width and half the height of the light, as seen from here (its size over its distance), (0, 0): a point. A lobe is
     as bright as if the light had made its facets that much rougher, as in Karis's representative points.
     """
-    l, v = wp.clamp(n_l, 0.0, 1.0), wp.clamp(n_v, _GRAZING, 1.0)
-    h = wp.clamp(n_h, 0.0, 1.0)
+    l, v = within_one(n_l), wp.clamp(n_v, _GRAZING, 1.0)
+    h = within_one(n_h)
     s = schlick(v_h)
-    coat = wp.clamp(clearcoat, 0.0, 1.0) * (COAT_AT_ZERO + (1.0 - COAT_AT_ZERO) * s)
+    coat = within_one(clearcoat) * (COAT_AT_ZERO + (1.0 - COAT_AT_ZERO) * s)
     alpha, coat_alpha = ggx_alpha(roughness), ggx_alpha(clearcoat_roughness)
     under = ggx(alpha, l, v, h) * widened(alpha, spread) * coat_passes(clearcoat, n_l, n_v)
     over = ggx(coat_alpha, l, v, h) * widened(coat_alpha, spread) * coat
-    return mixed(f0, f90, s) * under + wp.vec3f(over)
+    r, g, b = mixed(f0[0], f90[0], s), mixed(f0[1], f90[1], s), mixed(f0[2], f90[2], s)
+    return wp.vec3f(r * under + over, g * under + over, b * under + over)
 
 
 @wp.func
@@ -162,8 +168,11 @@ def reflected(
 
     ``diffuse``, ``f0``, ``f90`` from 0 to 1, as `diffuse_part` and the others give them; the weights are the light's multipliers.
     """
-    lobes = highlight(f0, f90, roughness, clearcoat, clearcoat_roughness, n_l, n_v, n_h, v_h, wp.vec2f())
-    return matt(diffuse, f0, f90, clearcoat, n_l, n_v) * (wp.max(n_l, 0.0) * diffuse_weight) + lobes * specular_weight
+    d = matt(diffuse, f0, f90, clearcoat, n_l, n_v)
+    s = highlight(f0, f90, roughness, clearcoat, clearcoat_roughness, n_l, n_v, n_h, v_h, wp.vec2f(0.0, 0.0))
+    weight = wp.max(n_l, 0.0) * diffuse_weight
+    r = d[0] * weight + s[0] * specular_weight
+    return wp.vec3f(r, d[1] * weight + s[1] * specular_weight, d[2] * weight + s[2] * specular_weight)
 
 
 @wp.func
