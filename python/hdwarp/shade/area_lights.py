@@ -2,7 +2,7 @@
 
 Everything is E / L, irradiance per radiance that leaves the light: pi where the light fills the sky. ``to_light``: from the place lit to
 the light's centre; ``n``: the plane's normal, length 1. Exact for spheres, rects and lines; disks, and spheres under a linear map that is no
-uniform scale, are polygons with 16 sides and their area, cylinders are prisms: their funcs say how far that is off.
+uniform one, are polygons with 16 sides and their area, cylinders are prisms: their funcs say how far that is off.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class LightForm:
 
 @wp.func
 def light_form(kind: wp.int32, size: wp.vec4f, linear: wp.mat33f) -> LightForm:
-    """Of a row of `LightColumns`. ``size`` of DISTANT lights: cosine, then the sine (0: unknown), as cosines near 1 say little in float32."""
+    """Of a row of `LightColumns`. ``size`` of DISTANT lights: cosine, then sine (0: unknown), as cosines near 1 say little in float32."""
     form = LightForm()
     form.kind = kind
     along = wp.vec3f(size[0], size[0], size[0])
@@ -162,7 +162,7 @@ def flat_irradiance(twice: wp.float32, to_light: wp.vec3f, n: wp.vec3f, area: wp
 
 @wp.func
 def rect_irradiance(to_light: wp.vec3f, x: wp.vec3f, y: wp.vec3f, shines: wp.vec3f, n: wp.vec3f) -> wp.float32:
-    """Exact, of any parallelogram. ``x``, ``y``: half its edges; ``shines``: plus or minus their cross product, away from where it shines."""
+    """Exact, of any parallelogram. ``x``, ``y``: half its edges; ``shines``: plus or minus their cross product, away from the side lit."""
     a = ahead2(to_light, x, -1.0, y, -1.0)
     b = ahead2(to_light, x, 1.0, y, -1.0)
     c = ahead2(to_light, x, 1.0, y, 1.0)
@@ -224,7 +224,7 @@ def disk_irradiance(to_light: wp.vec3f, x: wp.vec3f, y: wp.vec3f, shines: wp.vec
 
 @wp.func
 def ellipsoid_irradiance(form: LightForm, to_light: wp.vec3f, n: wp.vec3f) -> wp.float32:
-    """A sphere under any linear map: the disk that Its outline along the axis is exact; what its rims lack is at most 1 % of pi, and 2 % of it from as far away as it is wide. 0 inside. is seen as. As exact as `disk_irradiance`; 0 inside."""
+    """A sphere under any linear map: the disk that its outline is seen as. As exact as `disk_irradiance`; 0 inside."""
     m = form.to_unit
     px = -(m[0, 0] * to_light[0] + m[0, 1] * to_light[1] + m[0, 2] * to_light[2])
     py = -(m[1, 0] * to_light[0] + m[1, 1] * to_light[1] + m[1, 2] * to_light[2])
@@ -283,7 +283,7 @@ def strip_term(near: wp.vec3f, far: wp.vec3f, axis: wp.vec3f, n: wp.vec3f) -> wp
 def cylinder_irradiance(to_light: wp.vec3f, x: wp.vec3f, y: wp.vec3f, z: wp.vec3f, n: wp.vec3f) -> wp.float32:
     """A cylinder without ends, along ``x`` (half its length), with half axes ``y``, ``z``, as four flat strips of the side that is seen.
 
-    Its outline along the axis is exact, its rims are not: CYLINDER_ERROR. 0 inside.
+    Its outline along the axis is exact; what its rims lack is at most 1 % of pi, and 2 % of it from as far away as it is wide. 0 inside.
     """
     volume = dot3(cross3(x, y), z)
     axis = scaled(x, wp.where(volume < 0.0, -1.0, 1.0))
