@@ -157,18 +157,20 @@ def render_shot(
     shot: Shot,
     *,
     samples: int = 1,
-    settings: RenderSettings | None = None,
+    settings: RenderSettings | Mapping[str, object] | None = None,
     clear: Mapping[str, object] | None = None,
     diagnostics: Diagnostics | None = None,
     leave_out: bool = False,
     strict: bool = False,
 ) -> Frame:
-    """One shot of an open scene. ``settings``: None: its delegate's. ``diagnostics``: what planning found; the scene's own are added.
+    """One shot of an open scene. ``settings``: None: its delegate's, and over them the ``hdwarp:`` attributes of its RenderSettings prim; a
+    mapping: some of them by name, over both. ``diagnostics``: what planning found; the scene's own are added.
     ``leave_out``: primvars asked for by name that no prim has are told and left out, as those of RenderVars are, unless nothing is left.
     ``strict``: raise StageError for the first diagnostic of severity error."""
     if clear is not None and not isinstance(clear, Mapping):
         raise ArgumentError(f"clear={clear!r}: expected a dictionary of AOV name -> value")
     diagnostics = diagnostics if diagnostics is not None else Diagnostics()
+    settings = _settings_of(scene, shot, settings, diagnostics)
     frame, shot, row = _frame_without_planes(scene, shot, dict(clear or {}), diagnostics, leave_out)
     if strict:
         diagnostics.raise_errors()
@@ -194,6 +196,18 @@ def render_shot(
         message = f"{len(descriptors)} planes of {image.width}x{image.height} need {size:,} bytes and there is not enough memory"
         raise Error(f"{message}; lower the resolution, or render fewer planes at a time") from None
     return frame
+
+
+def _settings_of(scene: Scene, shot: Shot, given: RenderSettings | Mapping[str, object] | None, diagnostics: Diagnostics) -> RenderSettings:
+    """What a picture is made with: nothing is left open."""
+    if isinstance(given, RenderSettings):
+        return given.decided("preview")
+    settings = scene.delegate.settings
+    try:
+        settings = RenderSettings.of_attributes(shot.render_settings, settings)
+    except ArgumentError as error:
+        diagnostics.error(shot.settings_path or shot.product, "render-settings", f"{error}; the prim's hdwarp: attributes are not used")
+    return replace(settings, **(given or {})).decided("preview")
 
 
 def keep_as_previous(scene: Scene, shot: Shot) -> None:

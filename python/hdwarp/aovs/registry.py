@@ -79,6 +79,10 @@ _ROWS = (
     AovSpec("color", components=4, meaning="shaded radiance x exposure, premultiplied alpha, linear Rec.709"),
     AovSpec("rgba8", wp.uint8, 4, meaning="color unpremultiplied, sRGB-encoded, rounded half up"),
     AovSpec("albedo", components=4, meaning="base colour, unlit, linear Rec.709"),
+    AovSpec("direct", components=3, meaning="light of the lights that the surface reflects x exposure, linear Rec.709"),
+    AovSpec("emission", components=3, meaning="light that the surface itself sends out x exposure, linear Rec.709"),
+    AovSpec("alpha", meaning="how much of the pixel the surface covers, 0 to 1"),
+    AovSpec("roughness", meaning="roughness of the surface, 0 to 1, as UsdPreviewSurface has it"),
     AovSpec(
         "depth",
         clear=1,

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import warp as wp
 
-from hdwarp.aovs.buffers import flat_pixels, flat_scalars, flat_vectors
+from hdwarp.aovs.buffers import flat_pixels
 from hdwarp.aovs.geometry_planes import GeometryClears, GeometryPlanes
 from hdwarp.aovs.ids import IdClears, IdPlanes, ids_kernel
 from hdwarp.aovs.interpolation import normals_kernel, primvar_kernel
@@ -16,13 +15,14 @@ from hdwarp.aovs.motion import motion_kernel
 from hdwarp.aovs.pixel_runs import jobs_per_row, lane_count
 from hdwarp.aovs.registry import AOVS, aov_spec, primvar_name
 from hdwarp.aovs.resolve_kernels import geometry_kernel
+from hdwarp.aovs.steps import Steps
 from hdwarp.errors import ArgumentError
-from hdwarp.launch import GRAIN, Pipeline, Step, cut, launch
+from hdwarp.launch import launch
+from hdwarp.shade.colour import samples_kernel
 from hdwarp.shade.encode import srgb_tables
-from hdwarp.shade.headlight import GREY, ColourClears, ColourPlanes, colour_kernel, samples_kernel
-from hdwarp.shade.normal_maps import normal_map_kernel
-from hdwarp.shade.textures import shown_kernel
-from hdwarp.stage.columns import MATERIAL_INPUTS
+from hdwarp.shade.inputs import GREY
+from hdwarp.shade.look import Look
+from hdwarp.shade.plan import BASED, COLOURS, LIT, ColourPlan, Seen, needs_positions
 from hdwarp.tables.structs import (
     InstanceColumns,
     MaterialColumns,
@@ -30,7 +30,6 @@ from hdwarp.tables.structs import (
     PreviousColumns,
     PrimvarColumns,
     RayColumns,
-    TextureColumns,
     Visibility,
 )
 
@@ -55,15 +54,14 @@ _IDS = {
     "instanceRow": "instance_row",
     "worldId": "world_id",
 }
-_COLOUR = ("color", "rgba8", "albedo")
 
 
 def primvars_needed(names: list[str] | tuple[str, ...]) -> list[str]:
     """Primvar names whose columns `ResolvePlan` can use for these AOVs: `normals` and `displayColor` where shading reads them."""
     needed = dict.fromkeys(primvar_name(name) for name in names if primvar_name(name))
-    if any(name in ("normal", "Neye", "color", "rgba8") for name in names):
+    if any(name in ("normal", "Neye", *LIT) for name in names):
         needed["normals"] = None
-    if any(name in _COLOUR for name in names):
+    if any(name in BASED for name in names):
         needed["displayColor"] = None
     return list(needed)
 
@@ -94,10 +92,7 @@ class ResolvePlan:
         rays: RayColumns | None = None,
         lenses: bool = True,
         swept: bool = False,
-        textures: TextureColumns | None = None,
-        coordinates: Sequence[PrimvarColumns] = (),
-        values: Sequence[PrimvarColumns] = (),
-        textured: Mapping[str, Collection[int]] | None = None,
+        look: Look | None = None,
         missing: float = 0.0,
         device: wp.Device | str,
     ) -> None:
@@ -106,41 +101,35 @@ class ResolvePlan:
         ``outputs``: an array an AOV, of its pixel type and any shape, filled from `ViewRow.output` on. ``clear``: values by AOV name.
         ``previous_views``, ``previous``: views and places in the frame before, for `motion`; None: as now. ``rays``: those of views whose
         rays are given; ``lenses``: whether there are views of other rays. `depth` and `motion` are of these alone. ``swept``: there are
-        points or curves. ``textures``: those of the materials, with ``coordinates``, 2 wide, by which they are laid, in the order of
-        their sets, and ``values``, 4 wide, the primvars that are shown themselves; None: no material has one.
-        ``textured``: the inputs that they are of, and the sets of coordinates that these are laid by. ``missing``: what planes of
-        primvars hold where a surface has none of that name.
+        points or curves. ``look``: how colour is made;
+        None: without textures and lights. ``missing``: what planes of primvars hold where a surface has none of that name.
         Every device array must have at least one item, as `tables.storage` sees to.
         """
         self.device = wp.get_device(device)
         self.outputs = dict(outputs)
-        lanes = lane_count(self.device)
-        jobs = jobs_per_row(width, lanes)
-        self._lanes = lanes
-        self._where = [views, jobs, height]
+        self.steps = Steps(views, view_count, width, height, device=self.device)
         self._previous = [views if previous_views is None else previous_views, PreviousColumns() if previous is None else previous]
         self._rays, self._lenses, self._swept = rays, lenses, swept
-        self._textures, self._coordinates, self._values, self._textured = textures, coordinates, values, textured or {}
-        self._missing = missing
+        self._look, self._missing = look or Look(), missing
         self._clear = dict(clear or {})
         unknown = [name for name in self._clear if name not in self.outputs]
         if unknown:
             raise ArgumentError(f"clear values for {', '.join(unknown)}, which are not among the outputs: {', '.join(self.outputs)}")
         self._flat = self._checked(primvars)
-        self._pixel_count = max((array.shape[0] for array in self._flat.values()), default=0)
-        self._job_count, self.jobs_per_line = view_count * height * jobs, jobs
-        self.steps: list[Step] = []  # for a pipeline; its jobs: those of the image rows of all views, one after another
-        self._keep: list[wp.array] = []  # scratch and aliases
+        self.steps.pixel_count = max((array.shape[0] for array in self._flat.values()), default=0)
+        self._colour: ColourPlan | None = None
         self._plan(meshes, instances, materials, primvars, visibility)
 
-    def update(self) -> None:
-        """Fill the outputs from the visibility record. Pixels of masked views keep what they hold."""
-        self._pipeline.run()
+    def update(self, sample: int = 0) -> None:
+        """Fill the outputs from the visibility record. Pixels of masked views keep what they hold. ``sample``: number of the sample of
+        each pixel that the record is of."""
+        self.steps.run()
+        self.finish(sample)
 
-    @functools.cached_property
-    def _pipeline(self) -> Pipeline:
-        stretches = cut(self._job_count, GRAIN, self.device)
-        return Pipeline(self.steps, [[stretch] * len(self.steps) for stretch in stretches], device=self.device)
+    def finish(self, sample: int = 0) -> None:
+        """What `update` does after ``steps``, where these were run by a pipeline of their own."""
+        if self._colour is not None:
+            self._colour.finish(sample)
 
     def _checked(self, primvars: Mapping[str, PrimvarColumns]) -> dict[str, wp.array]:
         flat = {}
@@ -164,23 +153,6 @@ class ResolvePlan:
         width = getattr(self._flat[name].dtype, "_length_", 1) if name in self._flat and name not in AOVS else None
         return aov_spec(name, components=width).clear_values(self._clear.get(name))
 
-    def _scratch(self, dtype: type, planes: int = 1) -> wp.array:
-        array = wp.empty(max(planes * self._pixel_count, 1), dtype=dtype, device=self.device)
-        self._keep.append(array)
-        return array
-
-    def _scalars(self, array: wp.array | None) -> wp.array | None:
-        """An array of vectors as its numbers, the memory shared."""
-        if array is None:
-            return None
-        self._keep.append(flat_scalars(array))
-        return self._keep[-1]
-
-    def _blocks(self, array: wp.array) -> wp.array:
-        """A plane of the visibility record as vectors of a block's lanes, the memory shared: one load brings a block."""
-        self._keep.append(flat_vectors(array, self._lanes))
-        return self._keep[-1]
-
     def _plan(
         self,
         meshes: MeshColumns,
@@ -189,51 +161,59 @@ class ResolvePlan:
         primvars: Mapping[str, PrimvarColumns],
         visibility: Visibility,
     ) -> None:
-        asked = self._flat
-        lit = "color" in asked or "rgba8" in asked
-        coloured = lit or "albedo" in asked
+        asked, look, steps = self._flat, self._look, self.steps
+        coloured = any(name in asked for name in COLOURS)
+        lit = look.lit and any(name in asked for name in LIT)
         shaded = lit or "normal" in asked or "Neye" in asked
-        display = primvars.get("displayColor") if coloured else None
+        display = primvars.get("displayColor") if any(name in asked for name in BASED) else None
         smooth = primvars.get("normals") if shaded else None
-        textured = coloured and self._textures is not None
+        textured = coloured and look.textures is not None
         interpolated = [name for name in asked if primvar_name(name)]
-        slots, seen, keys = (self._blocks(array) for array in (visibility.slot, visibility.instance, visibility.key))
+        slots, seen, keys = (steps.blocks(array) for array in (visibility.slot, visibility.instance, visibility.key))
 
         geometry = GeometryPlanes()
         for name, member in _GEOMETRY.items():
             if name in asked:
                 setattr(geometry, member, asked[name])
         if shaded and "Ngeom" not in asked:
-            geometry.normal = self._scratch(wp.vec3f)
+            geometry.normal = steps.scratch(wp.vec3f)
+        if needs_positions(look, asked) and "Peye" not in asked:
+            geometry.position_eye = steps.scratch(wp.vec3f)
         if "motion" in asked:
-            geometry.ray_distance = self._scratch(wp.float64)
+            geometry.ray_distance = steps.scratch(wp.float64)
         if (display is not None or smooth is not None or interpolated or textured) and "barycentric" not in asked:
-            geometry.barycentric = self._scratch(wp.vec2f)
+            geometry.barycentric = steps.scratch(wp.vec2f)
         if shaded or interpolated or display is not None or textured or "motion" in asked or any(name in asked for name in _GEOMETRY):
             self._geometry(meshes, instances, [slots, seen, keys], geometry)
         if "motion" in asked:
             then, clear = self._previous, wp.vec2f(*self._clear_of("motion"))
-            corners = [self._scalars(array) for array in (meshes.leaf_vertices, meshes.triangle_points, then[1].points)]
+            corners = [steps.scalars(array) for array in (meshes.leaf_vertices, meshes.triangle_points, then[1].points)]
             tables = [then[0], *corners, meshes, instances, then[1]]
-            self._add(motion_kernel(self._lanes, self._swept), [*tables, slots, seen, geometry.ray_distance, clear, asked["motion"]])
+            steps.add(motion_kernel(steps.lanes, self._swept), [*tables, slots, seen, geometry.ray_distance, clear, asked["motion"]])
 
         ids = IdPlanes()
         for name, member in _IDS.items():
             if name in asked:
                 setattr(ids, member, asked[name])
         if coloured:
-            ids.material_row = self._scratch(wp.int32)
+            ids.material_row = steps.scratch(wp.int32)
         if coloured or any(name in asked for name in _IDS):
             clears = IdClears()
             for name, member in _IDS.items():
                 setattr(clears, member, int(self._clear_of(name)[0]))
-            self._add(ids_kernel(self._lanes), [meshes, instances, materials, slots, seen, clears, ids])
+            steps.add(ids_kernel(steps.lanes), [meshes, instances, materials, slots, seen, clears, ids])
 
         def interpolate(columns: PrimvarColumns, out: wp.array, missing: float, clear: tuple[float, ...]) -> None:
             padded = wp.vec4f(*clear, *[0.0] * (4 - len(clear)))
-            points, corners = self._scalars(meshes.triangle_points), self._scalars(meshes.triangle_corners)
-            surface = [meshes, points, corners, instances, slots, seen, self._scalars(geometry.barycentric)]
-            self._add(primvar_kernel(self._lanes), [*surface, columns, missing, padded, self._scalars(out)])
+            points, corners = steps.scalars(meshes.triangle_points), steps.scalars(meshes.triangle_corners)
+            surface = [meshes, points, corners, instances, slots, seen, steps.scalars(geometry.barycentric)]
+            steps.add(primvar_kernel(steps.lanes), [*surface, columns, missing, padded, steps.scalars(out)])
+
+        def interpolate_sets(sets: Sequence[PrimvarColumns], dtype: type, width: int) -> wp.array:
+            planes, count = steps.scratch(dtype, len(sets)), steps.pixel_count
+            for k, columns in enumerate(sets):
+                interpolate(columns, planes[k * count : (k + 1) * count], math.nan, (0.0,) * width)
+            return planes
 
         for name in interpolated:
             interpolate(primvars[primvar_name(name)], asked[name], self._missing, self._clear_of(name))
@@ -241,86 +221,57 @@ class ResolvePlan:
         if shaded:
             smooth_plane = None
             if smooth is not None:
-                smooth_plane = self._scratch(wp.vec3f)
+                smooth_plane = steps.scratch(wp.vec3f)
                 interpolate(smooth, smooth_plane, 0.0, (0.0, 0.0, 0.0))
             if normal is None and lit:
-                normal = self._scratch(wp.vec3f)
+                normal = steps.scratch(wp.vec3f)
             clears = [wp.vec3f(*self._clear_of("normal")), wp.vec3f(*self._clear_of("Neye"))]
-            planes = [self._scalars(geometry.normal), self._scalars(smooth_plane)]
-            self._add(
-                normals_kernel(self._lanes), [self._scalars(instances.world_from_object), seen, *planes, *clears, normal, asked.get("Neye")]
-            )
-        if coloured:
-            display_plane = emitted = None
-            if display is not None:
-                display_plane = self._scratch(wp.vec3f)
-                interpolate(display, display_plane, GREY, (0.0, 0.0, 0.0))
-            if textured:
-                planes = []
-                for given, dtype, clear in ((self._coordinates, wp.vec2f, (0.0, 0.0)), (self._values, wp.vec4f, (0.0,) * 4)):
-                    planes.append(self._scratch(dtype, len(given)))
-                    for k, columns in enumerate(given):
-                        count = self._pixel_count
-                        interpolate(columns, planes[-1][k * count : (k + 1) * count], math.nan, clear)
-
-                def show(name: str, otherwise: float, out: wp.array) -> None:
-                    which = [ids.material_row, materials.texture, MATERIAL_INPUTS.index(name)]
-                    self._add(shown_kernel(self._lanes), [*which, self._textures, *planes, self._pixel_count, otherwise, out])
-
-                otherwise = GREY if display_plane is None else -1.0
-                display_plane = self._scratch(wp.vec3f) if display_plane is None else display_plane
-                show("diffuseColor", otherwise, display_plane)
-                if lit and "emissiveColor" in self._textured:
-                    emitted = self._scratch(wp.vec3f)
-                    show("emissiveColor", 0.0, emitted)
-                if lit and "normal" in self._textured:
-                    shown = self._scratch(wp.vec3f)
-                    show("normal", 0.0, shown)
-                    corners = [self._scalars(a) for a in (meshes.leaf_vertices, meshes.triangle_points, meshes.triangle_corners)]
-                    where = [*corners, self._scalars(instances.world_from_object), meshes, instances, slots, seen]
-                    for which in sorted(self._textured["normal"]):
-                        by = [ids.material_row, materials.texture, self._textures, which, self._coordinates[which]]
-                        turned = [self._scalars(normal), self._scalars(shown)]
-                        normal = self._scratch(wp.vec3f)
-                        self._add(normal_map_kernel(self._lanes), [*where, *by, *turned, normal])
-            self._colour(materials, seen, [ids.material_row, normal if lit else None, display_plane, emitted])
+            planes = [steps.scalars(geometry.normal), steps.scalars(smooth_plane)]
+            turns = steps.scalars(instances.world_from_object)
+            steps.add(normals_kernel(steps.lanes), [turns, seen, *planes, *clears, normal, asked.get("Neye")])
+        if not coloured:
+            return
+        display_plane = None
+        if display is not None:
+            display_plane = steps.scratch(wp.vec3f)
+            interpolate(display, display_plane, GREY, (0.0, 0.0, 0.0))
+        found = Seen(
+            record=visibility,
+            meshes=meshes,
+            instances=instances,
+            slot=slots,
+            instance=seen,
+            material_row=ids.material_row,
+            geometric=geometry.normal if lit else None,
+            normal=normal if lit else None,
+            positions=geometry.position_eye if needs_positions(look, asked) else None,
+            display_color=display_plane,
+            coordinates=interpolate_sets(look.coordinates, wp.vec2f, 2) if textured else None,
+            values=interpolate_sets(look.values, wp.vec4f, 4) if textured else None,
+            rays=[(given, rays[1]) for given, rays in self._ray_kinds()],
+        )
+        clears = {name: self._clear_of(name) for name in COLOURS}
+        self._colour = ColourPlan(steps, found, materials, look, {name: asked[name] for name in COLOURS if name in asked}, clears)
 
     def _geometry(self, meshes: MeshColumns, instances: InstanceColumns, record: list[wp.array], planes: GeometryPlanes) -> None:
-        vertices = self._scalars(meshes.leaf_vertices)
+        vertices = self.steps.scalars(meshes.leaf_vertices)
         clears = GeometryClears()
         for name, member in _GEOMETRY.items():
             values = self._clear_of(name)
             make = {1: float, 2: wp.vec2f, 3: wp.vec3f}[len(values)]
             setattr(clears, member, make(*values))
-        linear, shapes = self._scalars(instances.world_from_object), self._scalars(instances.shape)
+        linear, shapes = self.steps.scalars(instances.world_from_object), self.steps.scalars(instances.shape)
         for given, rays in self._ray_kinds():
-            self._add(
-                geometry_kernel(self._lanes, given, self._swept), [vertices, linear, shapes, instances, *record, *rays, clears, planes]
+            self.steps.add(
+                geometry_kernel(self.steps.lanes, given, self._swept), [vertices, linear, shapes, instances, *record, *rays, clears, planes]
             )
 
     def _ray_kinds(self) -> list[tuple[bool, list[wp.array | None]]]:
         """(whether rays are given, these rays) for each kind of view there is."""
         kinds: list[tuple[bool, list[wp.array | None]]] = [(False, [None, None])] if self._lenses else []
         if self._rays is not None:
-            kinds.append((True, [self._scalars(self._rays.origins), self._scalars(self._rays.directions)]))
+            kinds.append((True, [self.steps.scalars(self._rays.origins), self.steps.scalars(self._rays.directions)]))
         return kinds
-
-    def _colour(self, materials: MaterialColumns, seen: wp.array, surface: list[wp.array | None]) -> None:
-        """``surface``: rows of materials, and planes of normals, base colours and emitted light, or None."""
-        planes, clears = ColourPlanes(), ColourClears()
-        for name in _COLOUR:
-            values = self._clear_of(name)
-            setattr(clears, name, wp.vec4ub(*map(int, values)) if name == "rgba8" else wp.vec4f(*values))
-            if name in self._flat:
-                setattr(planes, name, self._flat[name])
-        colours = [materials.uses_display_color, self._scalars(materials.diffuse_color), self._scalars(materials.emissive_color)]
-        surface = [surface[0], *(self._scalars(plane) for plane in surface[1:])]
-        for given, (_, directions) in self._ray_kinds():
-            arguments = [seen, *colours, *surface, directions, srgb_tables(self.device), clears, planes]
-            self._add(colour_kernel(self._lanes, given), arguments)
-
-    def _add(self, kernel: wp.Kernel, arguments: list) -> None:
-        self.steps.append((kernel, [*self._where, *arguments]))
 
 
 def resolve(

@@ -91,7 +91,7 @@ def run_jobs(
     device: str | None = None,
     samples: int = 1,
     complexity: str = "low",
-    settings: RenderSettings | None = None,
+    settings: RenderSettings | Mapping[str, object] | None = None,
     strict: bool = False,
     overwrite: bool = False,
     resume: bool = False,

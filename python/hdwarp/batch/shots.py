@@ -49,6 +49,7 @@ class Shot:
     product_name: str = ""
     settings_path: str = ""
     product_settings: dict[str, object] = field(default_factory=dict, hash=False, compare=False)
+    render_settings: dict[str, object] = field(default_factory=dict, hash=False, compare=False)  # namespaced attributes, the product's win
 
     @property
     def aovs(self) -> tuple[str, ...]:
@@ -110,6 +111,7 @@ def plan_shot(
         product_name=product.name,
         settings_path=spec.path,
         product_settings=product.settings,
+        render_settings={**spec.settings, **product.settings},
     )
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from hdwarp.cli.frames import parse_frames, parse_resolution
-from hdwarp.delegate.render_settings import setting_help
+from hdwarp.delegate.render_settings import RenderSettings, setting_help
 from hdwarp.delegate.sampling import sample_grid
 from hdwarp.errors import ArgumentError, NotSupported
 
@@ -33,7 +33,7 @@ class Request:
     mask: tuple[str, ...] | None
     session_layer: str | None
     device: str | None
-    cull: bool
+    settings: dict[str, object]  # those of `RenderSettings` that are given
     results: str | None
     compression: dict[str, str | int]  # format -> compression, where one is chosen
     overwrite: bool
@@ -76,7 +76,15 @@ def render(
     mask: Annotated[str | None, typer.Option("--mask", help="Load only these prims and what they need, separated by commas.")] = None,
     session_layer: Annotated[str | None, typer.Option("--session-layer", "--sessionLayer", help="A layer over the stage.")] = None,
     device: Annotated[str | None, typer.Option("--device", help="cpu or cuda:0; the first CUDA device by default.")] = None,
-    cull: Annotated[bool, typer.Option("--cull", help=setting_help("cull"))] = False,
+    cull: Annotated[bool | None, typer.Option("--cull/--no-cull", help=setting_help("cull"))] = None,
+    integrator: Annotated[str | None, typer.Option("--integrator", metavar="NAME", help=setting_help("integrator"))] = None,
+    shadows: Annotated[bool | None, typer.Option("--shadows/--no-shadows", help=setting_help("shadows"))] = None,
+    ambient_occlusion: Annotated[
+        bool | None, typer.Option("--ambient-occlusion/--no-ambient-occlusion", help=setting_help("ambient_occlusion"))
+    ] = None,
+    textures: Annotated[bool | None, typer.Option("--textures/--no-textures", help=setting_help("textures"))] = None,
+    light_samples: Annotated[int | None, typer.Option("--light-samples", metavar="N", help=setting_help("light_samples"))] = None,
+    camera_light: Annotated[bool | None, typer.Option("--camera-light/--no-camera-light", help=setting_help("headlight"))] = None,
     color_correction: Annotated[
         str, typer.Option("--color-correction", "--colorCorrectionMode", "-color", help="sRGB (for 8-bit files) or disabled.")
     ] = "sRGB",
@@ -106,7 +114,7 @@ def render(
     memstats: Annotated[str | None, typer.Option("--memstats", hidden=True)] = None,
 ) -> int:
     # --disableDrawMode needs nothing done: draw modes are not applied yet, and a diagnostic names the prims that have one.
-    refuse_unsupported(complexity, jobs, renderer, disable_camera_light, render_pass, color_correction)
+    refuse_unsupported(complexity, jobs, renderer, render_pass, color_correction)
     for flag, given in (
         ("--enableDomeLightVisibility", dome_visibility),
         ("--resolverContext", resolver_context),
@@ -142,7 +150,15 @@ def render(
         mask=_listed(mask),
         session_layer=session_layer,
         device="cpu" if disable_gpu and device is None else device,
-        cull=cull,
+        settings=_settings(
+            cull=cull,
+            integrator=integrator,
+            shadows=shadows,
+            ambient_occlusion=ambient_occlusion,
+            textures=textures,
+            light_samples=light_samples,
+            headlight=False if disable_camera_light else camera_light,
+        ),
         results=results,
         compression=_compression(exr_compression, png_compression),
         overwrite=overwrite,
@@ -158,6 +174,13 @@ def render(
     from hdwarp.cli.render_run import run
 
     return run(request)
+
+
+def _settings(**given: object) -> dict[str, object]:
+    """The render settings that the command line names, checked."""
+    named = {name: value for name, value in given.items() if value is not None}
+    RenderSettings(**named)
+    return named
 
 
 def _compression(exr: str | None, png: int | None) -> dict[str, str | int]:
@@ -183,14 +206,12 @@ def split_paths(paths: list[str], out: str | None) -> tuple[list[str], str | Non
     return stages, outputs[0] if outputs else out
 
 
-def refuse_unsupported(complexity, jobs, renderer, disable_camera_light, render_pass, color_correction) -> None:
+def refuse_unsupported(complexity, jobs, renderer, render_pass, color_correction) -> None:
     """Options of the interface that this version cannot carry out are named, not ignored."""
     if jobs != 1:
         raise NotSupported(f"--jobs {jobs}: several processes are not supported yet; one process uses all cores (HDWARP_THREADS)")
     if renderer not in (None, "hdWarp", "hdwarp"):
         raise ArgumentError(f"--renderer {renderer}: this is hdWarp, the only renderer here")
-    if disable_camera_light:
-        raise NotSupported("--disableCameraLight: the stage's own lights are not supported yet; use --aov albedo for unlit colour")
     if render_pass is not None:
         raise NotSupported("--renderPassPrimPath is not supported yet")
     if color_correction not in ("sRGB", "disabled"):

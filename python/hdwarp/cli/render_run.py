@@ -12,7 +12,6 @@ from hdwarp.cli.console import DONE, FAILED, SOME_FAILED, print_json, say, show_
 from hdwarp.cli.interrupts import Interrupts
 from hdwarp.cli.progress import Progress
 from hdwarp.cli.render import Request
-from hdwarp.delegate.render_settings import RenderSettings
 from hdwarp.errors import ArgumentError, Diagnostics, Error, Severity
 from hdwarp.launch import find_device
 from hdwarp.scene import check_purposes
@@ -44,7 +43,7 @@ def run(request: Request) -> int:
             device=device,
             samples=request.samples,
             complexity=request.complexity,
-            settings=RenderSettings(cull=request.cull),
+            settings=request.settings,
             strict=request.strict,
             overwrite=request.overwrite,
             resume=request.resume,

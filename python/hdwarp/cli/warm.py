@@ -43,8 +43,9 @@ def kernel_variants(device) -> list:
     from hdwarp.aovs.pixel_runs import lane_count
     from hdwarp.aovs.resolve_kernels import geometry_kernel
     from hdwarp.sensors.conversions import data_type_kernel
+    from hdwarp.shade.colour import colour_kernel, samples_kernel
     from hdwarp.shade.cutout import mark_kernel
-    from hdwarp.shade.headlight import colour_kernel, samples_kernel
+    from hdwarp.shade.lighting import lighting_kernel
     from hdwarp.shade.normal_maps import normal_map_kernel
     from hdwarp.shade.textures import shown_kernel
     from hdwarp.trace.free import free_kernel
@@ -65,13 +66,8 @@ def kernel_variants(device) -> list:
     lanes = lane_count(device)
     for factory in (geometry_kernel, ids_kernel, primvar_kernel, normals_kernel, motion_kernel, colour_kernel, samples_kernel):
         kernels.append(factory(lanes))
-    kernels += [
-        data_type_kernel(lanes),
-        geometry_kernel(lanes, True),
-        colour_kernel(lanes, True),
-        shown_kernel(lanes),
-        normal_map_kernel(lanes),
-    ]
+    kernels += [data_type_kernel(lanes), geometry_kernel(lanes, True), shown_kernel(lanes), normal_map_kernel(lanes)]
+    kernels += [lighting_kernel(lanes, given, lit) for given, lit in itertools.product(truth, truth)]
     kernels += [geometry_kernel(lanes, given, True) for given in truth] + [motion_kernel(lanes, True)]
     kernels += [mark_kernel(textured) for textured in truth]
     kinds = [SceneKinds(mesh=mesh, shapes=shapes) for mesh, shapes in itertools.product((True, False), truth)] + [EVERYTHING]

@@ -53,7 +53,7 @@ class RenderPass:
 
     @property
     def settings(self) -> RenderSettings:
-        """The pass's own settings, or the delegate's."""
+        """The pass's own settings, or the delegate's. What they leave open is as sensors have it: `fast`."""
         return self.param.settings if self._settings is None else self._settings
 
     @property
@@ -199,10 +199,10 @@ class RenderPass:
         if plan.samples is not None:
             for i in range(begin, end):
                 if i == 0 and self._grid[0] == _CENTRE and plan.truth is not None:
-                    plan.colour.update()  # the record is still that of the pixels' centres
+                    plan.colour.update(i)  # the record is still that of the pixels' centres
                 else:
                     place(self._grid[i], i)
-                    plan.colour.look()
+                    plan.colour.look(i)
                 plan.samples.add(first=i == 0)
             plan.samples.finish(end)
         return end
@@ -232,13 +232,15 @@ class RenderPass:
             self._layout_version = param.layout_version
         buffers = tuple((name, t.array.ptr, t.array.shape, t.array.dtype, t.averaged) for name, t in targets.items())
         # Values as text: NaN equals itself there.
-        key = (id(views), buffers, tuple((name, repr(np.asarray(value).tolist())) for name, value in sorted(clear.items())))
+        settings = self.settings.decided("fast")
+        key = (id(views), buffers, settings, tuple((name, repr(np.asarray(value).tolist())) for name, value in sorted(clear.items())))
         plan = self._plans.pop(key, None)
         if plan is None:
             self._check_targets(views, targets)
             record = next((kept.record for kept in self._plans.values() if kept.record.views is views), None)
             record = ViewRecord(views, param.tables) if record is None else record
-            plan = RenderPlan(record, targets, clear, len(self._grid))
+            record.refresh(param.scene_version)
+            plan = RenderPlan(record, targets, clear, len(self._grid), settings)
             while len(self._plans) >= MOST_PLANS:
                 self._plans.popitem(last=False)
         plan.follow_tables()

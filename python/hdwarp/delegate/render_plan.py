@@ -12,8 +12,10 @@ import warp as wp
 from hdwarp.aovs.resolve import ColourSamples, ResolvePlan, primvars_needed
 from hdwarp.delegate.aov import PRIMVAR_WIDTHS, Target
 from hdwarp.delegate.progress import Interests, Progress
+from hdwarp.delegate.render_settings import RenderSettings
 from hdwarp.launch import Pipeline, cut
 from hdwarp.shade.cutout import MAX_LAYERS, mark_cutouts
+from hdwarp.shade.look import Look, TracedScene
 from hdwarp.tables.scene_tables import SceneTables
 from hdwarp.tables.structs import Peel, PrimvarColumns, Visibility
 from hdwarp.trace import EVERYTHING, SceneKinds, trace, trace_step
@@ -116,6 +118,11 @@ class ViewRecord:
             "device": self.tables.device,
         }
 
+    def traced_scene(self) -> TracedScene:
+        """For shadow rays; see `refresh`."""
+        tables = self.tables
+        return TracedScene(tables.meshes.columns, tables.instances.columns(flags=self.views.flags), tables.top_level, self._kinds)
+
     @property
     def pipeline_key(self) -> Hashable:
         """What a `pipeline` is good for."""
@@ -129,9 +136,9 @@ class ViewRecord:
         least = -(-_LEAST_TILES * (len(bands) - 1) // max(self.views.tile_count, 1))
         for first, last in cut(len(bands) - 1, least, self.tables.device):
             tiles, lines = zip(bands[first], bands[last], strict=True)
-            of_lines = (lines[0] * plan.jobs_per_line, lines[1] * plan.jobs_per_line)
-            stretches.append([(tiles[0] * jobs_per_tile, tiles[1] * jobs_per_tile), *[of_lines] * len(plan.steps)])
-        return Pipeline([step, *plan.steps], stretches, device=self.tables.device)
+            of_lines = (lines[0] * plan.steps.jobs_per_line, lines[1] * plan.steps.jobs_per_line)
+            stretches.append([(tiles[0] * jobs_per_tile, tiles[1] * jobs_per_tile), *[of_lines] * len(plan.steps.kernels)])
+        return Pipeline([step, *plan.steps.kernels], stretches, device=self.tables.device)
 
 
 class Coordinates:
@@ -186,21 +193,22 @@ class Planes:
         self._record, self._plan = record, plan
         self._pipelines: dict[Hashable, Pipeline] = {}
 
-    def look(self) -> None:
-        """Trace the views as they are placed now, and resolve."""
+    def look(self, sample: int = 0) -> None:
+        """Trace the views as they are placed now, and resolve: sample number ``sample`` of each pixel."""
         record = self._record
         if record.tables.has_cutouts or record.rays is not None:  # the trace is a loop, or goes by other jobs
             record.trace()
-            self._plan.update()
+            self._plan.update(sample)
             return
         key = record.pipeline_key
         if key not in self._pipelines:
             self._pipelines[key] = record.pipeline(self._plan)
         self._pipelines[key].run()
+        self._plan.finish(sample)
 
-    def update(self) -> None:
+    def update(self, sample: int = 0) -> None:
         """Resolve what was traced last."""
-        self._plan.update()
+        self._plan.update(sample)
 
 
 class RenderPlan:
@@ -211,8 +219,16 @@ class RenderPlan:
     `follow_tables`); what is summed up so far stays.
     """
 
-    def __init__(self, record: ViewRecord, targets: Mapping[str, Target], clear: Mapping[str, object], sample_count: int) -> None:
-        self.record = record
+    def __init__(
+        self,
+        record: ViewRecord,
+        targets: Mapping[str, Target],
+        clear: Mapping[str, object],
+        sample_count: int,
+        settings: RenderSettings,
+    ) -> None:
+        """``settings``: with nothing left open."""
+        self.record, self.settings = record, settings
         self.addresses = frozenset(target.array.ptr for target in targets.values())
         self.progress = Progress()
         averaged = {name: target.array for name, target in targets.items() if target.averaged and sample_count > 1}
@@ -251,20 +267,39 @@ class RenderPlan:
         if self._is_current:
             return
         self.truth = self._plan(self._direct, self._clear) if self._direct else None
-        self.colour = self._plan({"color": self.samples.sample}, self._colour_clear) if self.samples is not None else None
+        self.colour = (
+            self._plan({"color": self.samples.sample}, self._colour_clear, self.sample_count) if self.samples is not None else None
+        )
         self._is_current = True
 
-    def _plan(self, outputs: dict[str, wp.array], clear: Mapping[str, object]) -> Planes:
+    def _plan(self, outputs: dict[str, wp.array], clear: Mapping[str, object], sample_count: int = 1) -> Planes:
         tables, views = self.record.tables, self.record.views
         options = {}
         if "motion" in outputs:
             options = {"previous_views": views.keep_previous(), "previous": tables.keep_previous().columns}
         primvars = {name: tables.primvar(name, PRIMVAR_WIDTHS.get(name)) for name in primvars_needed(tuple(outputs))}
-        if tables.textures:
-            options["textures"] = tables.textures.columns
-            options["coordinates"] = [tables.primvar(name, 2) for name in tables.textures.sets]
-            options["values"] = [tables.primvar(name, 4) for name in tables.textures.values]
-            options["textured"] = tables.textures.inputs
+        options["look"] = self._look(sample_count)
         chosen = {name: value for name, value in clear.items() if name in outputs}
         plan = _resolve_plan(self.record, outputs, primvars, clear=chosen, **options)
         return Planes(self.record, plan)
+
+    def _look(self, sample_count: int) -> Look:
+        tables, settings = self.record.tables, self.settings
+        options = {}
+        if tables.textures and settings.textures:
+            options = {
+                "textures": tables.textures.columns,
+                "coordinates": [tables.primvar(name, 2) for name in tables.textures.sets],
+                "values": [tables.primvar(name, 4) for name in tables.textures.values],
+                "textured": tables.textures.inputs,
+            }
+        return Look(
+            lit=settings.integrator != "unlit",
+            camera_light=settings.headlight,
+            ambient_occlusion=settings.ambient_occlusion,
+            light_samples=settings.light_samples,
+            sample_count=sample_count,
+            lights=tables.lights,
+            scene=self.record.traced_scene if settings.shadows and tables.lights is not None else None,
+            **options,
+        )

@@ -2,30 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
-from hdwarp.errors import ArgumentError, NotSupported
+from hdwarp.errors import ArgumentError
 
-
-@dataclass(frozen=True, slots=True)
-class RenderSettings:
-    """Hydra's render settings as keyword arguments; `DESCRIPTORS` has a line of help on each."""
-
-    integrator: str = "headlight"
-    headlight: bool = True
-    shadows: bool = False
-    cull: bool = False
-
-    def __post_init__(self) -> None:
-        if self.integrator != "headlight":
-            raise NotSupported(f"RenderSettings(integrator={self.integrator!r}): only 'headlight' is supported so far")
-        if self.shadows:
-            raise NotSupported("RenderSettings(shadows=True): shadows are not supported yet")
-        if not self.headlight:
-            raise NotSupported("RenderSettings(headlight=False): lights are not supported yet; use the albedo plane for unlit colour")
-        for setting in fields(self):
-            if setting.name != "integrator" and not isinstance(getattr(self, setting.name), bool):
-                raise ArgumentError(f"RenderSettings({setting.name}={getattr(self, setting.name)!r}): expected True or False")
+INTEGRATORS = ("fast", "preview", "unlit")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +21,55 @@ class SettingDescriptor:
 
 
 DESCRIPTORS = (
-    SettingDescriptor("integrator", "Integrator", "headlight", "how `color` is computed: 'headlight' (base colour times |N.V|)"),
-    SettingDescriptor("headlight", "Headlight", True, "a light at the camera; the only light so far"),
-    SettingDescriptor("shadows", "Shadows", False, "cast shadows (not supported yet)"),
+    SettingDescriptor(
+        "integrator",
+        "Integrator",
+        None,
+        "how `color` is computed: 'preview' (direct light with shadows), 'fast' (without) or 'unlit' (the base colour); None: 'preview' "
+        "for pictures, 'fast' for sensors",
+    ),
+    SettingDescriptor("headlight", "Camera light", True, "light stages that have no lights from the camera, and by a soft dome"),
+    SettingDescriptor("shadows", "Shadows", None, "lights cast shadows; None: in 'preview'"),
+    SettingDescriptor("ambient_occlusion", "Ambient occlusion", False, "the camera's dome is darker where little of it is seen"),
+    SettingDescriptor("textures", "Textures", True, "materials show their textures, else one colour: the mean of the texture"),
+    SettingDescriptor("light_samples", "Light samples", 16, "shadow rays a pixel towards a light that is no point, shared by the samples"),
     SettingDescriptor("cull", "Cull back faces", False, "look through back faces of prims that are not doubleSided"),
 )
+
+
+@dataclass(frozen=True, slots=True)
+class RenderSettings:
+    """Hydra's render settings as keyword arguments; `DESCRIPTORS` has a line of help on each."""
+
+    integrator: str | None = None
+    headlight: bool = True
+    shadows: bool | None = None
+    ambient_occlusion: bool = False
+    textures: bool = True
+    light_samples: int = 16
+    cull: bool = False
+
+    def __post_init__(self) -> None:
+        if self.integrator is not None and self.integrator not in INTEGRATORS:
+            raise ArgumentError(f"RenderSettings(integrator={self.integrator!r}): expected {', '.join(INTEGRATORS)}, or None")
+        for name in ("headlight", "shadows", "ambient_occlusion", "textures", "cull"):
+            value = getattr(self, name)
+            if not isinstance(value, bool) and not (name == "shadows" and value is None):
+                raise ArgumentError(f"RenderSettings({name}={value!r}): expected True or False")
+        count = self.light_samples
+        if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= 1024:
+            raise ArgumentError(f"RenderSettings(light_samples={count!r}): expected a number from 1 to 1024")
+
+    def decided(self, integrator: str) -> RenderSettings:
+        """With what None leaves open: ``integrator`` where none is chosen, and shadows as it has them."""
+        chosen = self.integrator or integrator
+        return replace(self, integrator=chosen, shadows=chosen == "preview" if self.shadows is None else self.shadows)
+
+    @classmethod
+    def of_attributes(cls, attributes: Mapping[str, object], otherwise: RenderSettings) -> RenderSettings:
+        """``otherwise``, and over it what ``hdwarp:NAME`` attributes of a RenderSettings prim say. Raises ArgumentError as `__init__`."""
+        said = {setting.key: attributes[f"hdwarp:{setting.key}"] for setting in DESCRIPTORS if f"hdwarp:{setting.key}" in attributes}
+        return replace(otherwise, **said) if said else otherwise
 
 
 def setting_help(key: str) -> str:

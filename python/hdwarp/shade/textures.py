@@ -203,7 +203,8 @@ def shown_kernel(lanes: int) -> wp.Kernel:
         values: wp.array[wp.vec4f],  # and of primvars that are shown themselves
         pixel_count: wp.int32,
         otherwise: wp.float32,  # what the plane holds elsewhere; < 0: what it does hold
-        out: wp.array[wp.vec3f],
+        width: wp.int32,  # numbers a pixel in the plane
+        out: wp.array[wp.float32],
     ):
         job = first + wp.tid() * step
         if job >= count:
@@ -220,8 +221,10 @@ def shown_kernel(lanes: int) -> wp.Kernel:
                     texture = texture_of[INPUT_COUNT * material + which]
                 if texture >= 0:
                     colour = value_at(textures, texture, st, values, pixel_count, pixel)
-                    out[pixel] = wp.vec3f(colour[0], colour[1], colour[2])
+                    for i in range(width):
+                        out[width * pixel + i] = colour[i]
                 elif otherwise >= 0.0:
-                    out[pixel] = wp.vec3f(otherwise)
+                    for i in range(width):
+                        out[width * pixel + i] = otherwise
 
     return shown

@@ -58,6 +58,7 @@ class SceneTables:
         self.meshes = MeshTable(self.device)
         self.instances = InstanceTable(self.device)
         self.materials, self.textures = MaterialTable(self.device), TextureTable(self.device)
+        self.lights = None
         self.cameras = CameraTable(self.device)
         self.bodies, self.worlds = BodyTable(self.device), WorldTable()
         self.version = self.layout_version = 0

@@ -1,0 +1,52 @@
+"""shade.look: what colour depends on beside what is seen: textures, lights, settings, and the scene that shadow rays are traced through."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from hdwarp.tables.structs import (
+    InstanceColumns,
+    LightColumns,
+    MeshColumns,
+    PrimvarColumns,
+    TextureColumns,
+    TopLevel,
+)
+from hdwarp.trace.jobs import SceneKinds
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lights:
+    """The lights of a scene."""
+
+    columns: LightColumns
+    is_point: Sequence[bool]  # of each light that a world has, globals first: whether it is a POINT in all worlds
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TracedScene:
+    """What shadow rays are traced through."""
+
+    meshes: MeshColumns
+    instances: InstanceColumns
+    top: TopLevel
+    kinds: SceneKinds
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Look:
+    """How colour is made. By default: of constants, by the camera's light."""
+
+    lit: bool = True  # False: the base colour alone
+    camera_light: bool = True  # where a world has no lights, the camera has one
+    ambient_occlusion: bool = False
+    light_samples: int = 16  # of a light that is no point, for all samples of a pixel together
+    sample_count: int = 1  # of a pixel
+    textures: TextureColumns | None = None  # those of the materials; None: no material has one
+    coordinates: Sequence[PrimvarColumns] = ()  # 2 wide, by which textures are laid, in the order of their sets
+    values: Sequence[PrimvarColumns] = ()  # 4 wide, primvars that are shown themselves
+    # Inputs of materials that textures are of -> the sets of coordinates that these are laid by.
+    textured: Mapping[str, Collection[int]] = field(default_factory=dict)
+    lights: Lights | None = None  # None: there are none
+    scene: Callable[[], TracedScene] | None = None  # as it is now; None: no shadows

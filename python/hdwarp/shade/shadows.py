@@ -1,0 +1,266 @@
+"""shade.shadows: how much of a light each pixel sees: rays from what is seen towards the light -> a plane of visibility, 0 to 1.
+
+A light that is no point is looked at in several directions, which differ from pixel to pixel and depend on nothing but the pixel, the light
+and the number of the sample: the same picture every time. What counts of each is what it would bring to a surface that scatters evenly, so
+that a light of which all is seen is as bright, to the last digit, as without shadows (a ratio estimator: Heitz, Hill and McGuire 2018).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import warp as wp
+
+from hdwarp.launch import launch
+from hdwarp.shade.light_samples import sample_light
+from hdwarp.shade.lighting import light_count_of, light_place, light_row
+from hdwarp.shade.look import TracedScene
+from hdwarp.tables.structs import (
+    LightColumns,
+    ViewRow,
+    Visibility,
+)
+from hdwarp.trace.bundles import RayBundle, RayBundles, packets_of
+from hdwarp.trace.free import occluded
+
+_OFFSET = wp.constant(3.0e-5)  # of the distance to the camera: how far above a surface rays start, and before a light they end
+_PIXELS = 32  # a job
+
+
+@wp.struct
+class ShadowRays:
+    """A ray a pixel, numbered as outputs are."""
+
+    origins: wp.array[wp.vec3f]  # from the bundle's origin, which is the camera; nothing where rays come from a point light
+    directions: wp.array[wp.vec3f]  # unit; 0: no ray
+    limits: wp.array[wp.vec2f]  # [m]
+    weight: wp.array[wp.float32]  # how much it counts
+
+
+@wp.func
+def shuffled(x: wp.uint32) -> wp.uint32:
+    """A number that tells nothing of the one it is made from (lowbias32 of Chris Wellons)."""
+    x = (x ^ (x >> wp.uint32(16))) * wp.uint32(0x7FEB352D)
+    x = (x ^ (x >> wp.uint32(15))) * wp.uint32(0x846CA68B)
+    return x ^ (x >> wp.uint32(16))
+
+
+@wp.func
+def sample_point(x: wp.int32, y: wp.int32, light: wp.int32, sample: wp.int32) -> wp.vec2f:
+    """Point number ``sample`` on the unit square of a pixel and light: R2 of Martin Roberts from where the pixel says."""
+    seed = shuffled(wp.uint32(x) ^ shuffled(wp.uint32(y) ^ shuffled(wp.uint32(light))))
+    turn = shuffled(seed + wp.uint32(1))
+    # Steps in whole numbers: 2^32 / g and 2^32 / g^2, g = 1.3247...
+    u = seed + wp.uint32(sample) * wp.uint32(3242174889)
+    v = turn + wp.uint32(sample) * wp.uint32(2447445414)
+    return wp.vec2f(wp.float32(u >> wp.uint32(8)) / 16777216.0, wp.float32(v >> wp.uint32(8)) / 16777216.0)
+
+
+@wp.kernel(enable_backward=False, module="unique")
+def _bundles_of_lights(
+    views: wp.array[ViewRow],
+    packets: wp.int32,
+    tile_height: wp.int32,
+    lights: LightColumns,
+    k: wp.int32,
+    packed: wp.int32,
+    out: wp.array[RayBundle],
+):
+    """A bundle a view, about the camera or, ``packed``, about light ``k``."""
+    i = wp.tid()
+    view = views[i]
+    bundle = RayBundle()
+    bundle.turn = wp.identity(n=3, dtype=wp.float64)
+    bundle.root = view.root
+    bundle.global_root = view.global_root
+    bundle.global_offset = view.global_offset
+    bundle.origin = view.eye
+    bundle.far = wp.inf
+    bundle.columns = view.width
+    bundle.rows = view.height
+    bundle.tile_height = tile_height
+    bundle.first_packet = i * packets
+    bundle.first_ray = view.output
+    bundle.output = view.output
+    bundle.pitch = view.width
+    bundle.masked = view.masked
+    bundle.hides = view.hides
+    if k < light_count_of(lights, view.world) and wp.isfinite(view.eye):
+        row = light_row(lights, view.world, k)
+        if packed != 0:
+            bundle.origin = lights.translation[row]
+            if k < lights.start[1]:
+                bundle.origin -= view.global_offset
+        if lights.kind[row] < 0 or lights.shadow[row] == 0:
+            bundle.masked = 1
+    else:
+        bundle.masked = 1
+    out[i] = bundle
+
+
+@wp.kernel(enable_backward=False, module="unique")
+def _rays_to_lights(
+    first: wp.int32,
+    step: wp.int32,
+    count: wp.int32,
+    views: wp.array[ViewRow],
+    width: wp.int32,
+    height: wp.int32,
+    record: Visibility,
+    positions: wp.array[wp.vec3f],
+    geometric: wp.array[wp.vec3f],
+    normals: wp.array[wp.vec3f],
+    lights: LightColumns,
+    k: wp.int32,
+    sample: wp.int32,
+    packed: wp.int32,
+    out: ShadowRays,
+):
+    """Rays towards light ``k`` of each view's world; ``packed``: from it."""
+    job = first + wp.tid() * step
+    if job >= count:
+        return
+    which = job // height
+    y = job - which * height
+    view = views[which]
+    if view.masked != 0 or y >= view.height:
+        return
+    lit = k < light_count_of(lights, view.world)
+    row = wp.int32(0)
+    kind = wp.int32(-1)
+    at = wp.vec3f()
+    if lit:
+        row = light_row(lights, view.world, k)
+        kind = lights.kind[row]
+        at = light_place(lights, row, k < lights.start[1], view)
+    top = view.y0 - 8 * view.tile_y0 + y
+    start = view.record + top * 16 * view.tiles_x + view.x0 - 16 * view.tile_x0
+    for x in range(view.width):
+        pixel = view.output + y * view.width + x
+        direction = wp.vec3f()
+        weight = wp.float32(0.0)
+        if kind >= 0 and record.instance[start + x] >= 0:
+            p = positions[pixel]
+            here = view.right * p[0] + view.up * p[1] + view.back * p[2]
+            side = geometric[pixel]
+            normal = normals[pixel]
+            along = here
+            if view.orthographic != 0:
+                along = view.forward
+            if wp.dot(side, along) > 0.0:  # both sides are lit
+                side = -side
+                normal = -normal
+            reach = _OFFSET * wp.length(here)
+            here = here + side * reach
+            uv = sample_point(view.x0 + x, view.y0 + y, k, sample)
+            towards, distance, bright = sample_light(lights, row, at - here, uv)
+            weight = bright * wp.max(wp.dot(normal, towards), 0.0)
+            if weight > 0.0 and wp.dot(side, towards) > 0.0:
+                direction = towards
+                far = distance * (1.0 - _OFFSET)
+                if lights.shadow_reach[row][0] > 0.0:
+                    far = wp.min(far, lights.shadow_reach[row][0])
+                if packed != 0:
+                    direction = -towards
+                    out.limits[pixel] = wp.vec2f(distance - far, distance)
+                else:
+                    out.origins[pixel] = here
+                    out.limits[pixel] = wp.vec2f(0.0, far)
+        out.directions[pixel] = direction
+        out.weight[pixel] = weight
+
+
+@wp.kernel(enable_backward=False, module="unique")
+def _gather(
+    first: wp.int32,
+    step: wp.int32,
+    count: wp.int32,
+    rays: ShadowRays,
+    blocked: wp.array[wp.bool],
+    begin: wp.int32,
+    end: wp.int32,
+    total: wp.array[wp.float32],
+    seen: wp.array[wp.float32],
+):
+    """Add one ray a pixel to what is seen and to all there was to see; at the ``end`` what is seen of it."""
+    job = first + wp.tid() * step
+    if job >= count:
+        return
+    for pixel in range(job * _PIXELS, wp.min(job * _PIXELS + _PIXELS, total.shape[0])):
+        weight = rays.weight[pixel]
+        direction = rays.directions[pixel]
+        free = direction[0] != 0.0 or direction[1] != 0.0 or direction[2] != 0.0
+        passed = wp.where(free and not blocked[pixel], weight, 0.0)
+        if begin == 0:
+            weight += total[pixel]
+            passed += seen[pixel]
+        total[pixel] = weight
+        seen[pixel] = passed
+        if end != 0:
+            seen[pixel] = wp.where(weight > 0.0, passed / weight, 1.0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ShadowSurface:
+    """What pixels see, numbered as outputs are: from the camera in its axes [m], the geometric normal, and that of shading."""
+
+    record: Visibility
+    positions: wp.array
+    geometric: wp.array
+    normals: wp.array
+
+
+class Shadows:
+    """The shadow rays of a list of views, and the memory for them: made once, then traced light by light."""
+
+    def __init__(self, views: wp.array, view_count: int, width: int, height: int, *, device: wp.Device) -> None:
+        """All views are ``height`` x ``width`` pixels."""
+        self.device = device
+        self._views, self._view_count, self._width, self._height = views, view_count, width, height
+        self._tile_height, self._packets = packets_of((height, width))
+        rows = wp.array(np.zeros(max(view_count, 1), RayBundle.numpy_dtype()), dtype=RayBundle, device=device)
+        size = view_count * width * height
+        self._bundles = RayBundles(rows, view_count, view_count * self._packets, size)
+        self._rays = ShadowRays()
+        for name, dtype in (("origins", wp.vec3f), ("directions", wp.vec3f), ("limits", wp.vec2f), ("weight", wp.float32)):
+            setattr(self._rays, name, wp.zeros(max(size, 1), dtype=dtype, device=device))
+        self._blocked = wp.zeros(max(size, 1), dtype=wp.bool, device=device)
+        self._total = wp.zeros(max(size, 1), dtype=wp.float32, device=device)
+
+    def look(
+        self,
+        scene: TracedScene,
+        surface: ShadowSurface,
+        lights: LightColumns,
+        k: int,
+        samples: range,
+        *,
+        packed: bool,
+        visibility: wp.array,
+    ) -> None:
+        """Fill ``visibility`` (pixels,) with how much is seen of light ``k`` of each view's world, by samples number ``samples``.
+        ``packed``: it is a POINT light in all worlds: rays go in packets from there, much faster on the CPU. Device work only."""
+        device = self.device
+        inputs = [self._views, self._packets, self._tile_height, lights, k, int(packed)]
+        wp.launch(_bundles_of_lights, dim=self._view_count, inputs=inputs, outputs=[self._bundles.rows], device=device)
+        origins = None if packed else self._rays.origins
+        for sample in samples:
+            views = [self._views, self._width, self._height]
+            shown = [surface.record, surface.positions, surface.geometric, surface.normals, lights, k, sample, int(packed)]
+            launch(_rays_to_lights, self._view_count * self._height, [*views, *shown], [self._rays], device=device)
+            occluded(
+                self._bundles,
+                origins,
+                self._rays.directions,
+                scene.meshes,
+                scene.instances,
+                scene.top,
+                kinds=scene.kinds,
+                limits=self._rays.limits,
+                out=self._blocked,
+                device=device,
+            )
+            ends = [int(sample == samples[0]), int(sample == samples[-1])]
+            jobs = -(-self._total.shape[0] // _PIXELS)
+            launch(_gather, jobs, [self._rays, self._blocked, *ends], [self._total, visibility], device=device)
