@@ -230,6 +230,40 @@ class RichStage(LiveStage):
         light = kinds[self.rng.integers(4)].Define(self.stage, self.pick().GetPath().AppendChild(self.name()))
         light.CreateIntensityAttr(float(self.rng.uniform(0, 10)))
 
+    def light(self) -> Usd.Prim:
+        """A light, or a mesh that may be one."""
+        kinds = (UsdLux.BoundableLightBase, UsdLux.NonboundableLightBase, UsdGeom.Mesh)
+        return self.pick(kinds[self.rng.integers(3)])
+
+    def do_edit_light(self) -> None:
+        prim, numbers = self.light(), ("intensity", "exposure", "radius", "width", "angle", "diffuse", "shaping:cone:angle")
+        attribute = prim.CreateAttribute(f"inputs:{numbers[self.rng.integers(7)]}", Sdf.ValueTypeNames.Float)
+        attribute.Set(float(self.rng.uniform(-1 if self.chance(0.2) else 0, 5)))
+        if self.chance(0.3):
+            attribute.Set(float(self.rng.uniform(0, 5)), 6.0)
+        if self.chance(0.3):
+            prim.CreateAttribute("inputs:normalize", Sdf.ValueTypeNames.Bool).Set(self.chance(0.5))
+
+    def do_color_light(self) -> None:
+        attribute = self.light().CreateAttribute("inputs:color", Sdf.ValueTypeNames.Color3f)
+        attribute.Set(Gf.Vec3f(*(float(x) for x in self.rng.uniform(0, 1, 3))))
+        if self.chance(0.3):
+            attribute.SetColorSpace(["lin_ap1_scene", "lin_rec709_scene", "octarine"][self.rng.integers(3)])
+        if self.chance(0.3):
+            Usd.ColorSpaceAPI.Apply(self.pick()).CreateColorSpaceNameAttr(["lin_ap1_scene", "lin_rec709_scene"][self.rng.integers(2)])
+
+    def do_link_light(self) -> None:
+        prim, name = self.light(), ("lightLink", "shadowLink")[self.rng.integers(2)]
+        collection = Usd.CollectionAPI(prim, name)
+        if self.chance(0.2):
+            collection.ResetCollection()
+            return
+        collection.CreateIncludeRootAttr(self.chance(0.5))
+        collection.ExcludePath(self.pick().GetPath()) if self.chance(0.4) else collection.IncludePath(self.pick().GetPath())
+        found = [c for other in self.stage.Traverse() for c in Usd.CollectionAPI.GetAll(other)]
+        if self.chance(0.3):
+            collection.IncludePath(found[self.rng.integers(len(found))].GetCollectionPath())
+
     def do_mesh_light(self) -> None:
         mesh = self.pick(UsdGeom.Mesh)
         mesh.RemoveAPI(UsdLux.MeshLightAPI) if mesh.HasAPI(UsdLux.MeshLightAPI) else UsdLux.MeshLightAPI.Apply(mesh)

@@ -1,4 +1,4 @@
-"""stage.bodies: rigid bodies, sites and lights: named frames without scale."""
+"""stage.bodies: rigid bodies and sites: named frames without scale."""
 
 from __future__ import annotations
 

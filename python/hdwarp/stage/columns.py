@@ -338,8 +338,16 @@ class LightKind(IntEnum):
     RECT = 4  # at z = 0, shines down -Z from one side; size: width along x, height along y
     CYLINDER = 5  # along x, without ends; size: length, radius
     LINE = 6  # a cylinder that counts as a line: `radiance` is what a metre of it sends out square to it, radiance times 2 r; size: length
-    DOME = 7  # around everything: light that comes from direction d of its own space (pole +Y, middle of the image +Z, see `latlong`)
+    DOME = 7  # around everything: light that comes from direction d of its own space: pole +Y, middle of the picture +Z, +X to its left
     MESH = 8  # a gprim that shines from its front
+
+
+LinkRules = tuple[tuple[str, str], ...]
+"""(path, "expandPrims", "explicitOnly" or "exclude") in path order: which prims are in a collection, see `stage.links`."""
+
+
+DOME_PROJECTIONS = ("latlong", "mirroredBall", "angular")
+"""How the texture of a DOME is wrapped about it, by UsdLux's names."""
 
 
 @dataclass(slots=True, eq=False)
@@ -351,11 +359,12 @@ class Light:
     body: str = ""  # path of the body that carries it
     kind: LightKind = LightKind.POINT
     axes: np.ndarray = field(default_factory=lambda: np.eye(3))  # (3, 3) float64: scale and shear of its shape, applied before the pose
-    radiance: tuple[float, float, float] = (0.0, 0.0, 0.0)  # linear Rec.709: intensity, exposure, colour, temperature, normalized; >= 0
+    radiance: tuple[float, float, float] = (0.0, 0.0, 0.0)  # linear Rec.709: intensity, exposure, colour, temperature, normalized; >= 0.
+    # Of a DISTANT light that fills no angle: the irradiance of what faces it
     size: tuple[float, float] = (0.0, 0.0)  # metres, see LightKind
     diffuse: float = 1.0  # multipliers
     specular: float = 1.0
-    cone_angle: float = np.pi / 2  # radians off -Z beyond which it is dark; pi / 2 and no focus: not shaped
+    cone_angle: float = np.pi  # radians off -Z beyond which it is dark; pi and no focus: not shaped
     cone_softness: float = 0.0
     focus: float = 0.0
     focus_tint: tuple[float, float, float] = (0.0, 0.0, 0.0)
@@ -365,9 +374,9 @@ class Light:
     shadow_falloff: float = -1.0
     shadow_falloff_gamma: float = 1.0
     texture: Texture | None = None  # of RECT and DOME
-    projection: str = "latlong"  # of a DOME's texture: latlong, mirroredBall or angular
-    light_link: tuple[str, ...] | None = None  # paths of the prims that it lights, None: all of them
-    shadow_link: tuple[str, ...] | None = None  # paths of the prims that cast its shadows, None: all of them
+    projection: str = "latlong"  # of a DOME's texture: of DOME_PROJECTIONS
+    light_link: LinkRules | None = None  # which prims it lights, None: all of them
+    shadow_link: LinkRules | None = None  # which prims cast its shadows, None: all of them
     mesh: str = ""  # path of the gprim of a MESH light
     visible: bool = True  # False: it is off
 

@@ -26,9 +26,11 @@ _PLACING = (
     "physics:collisionEnabled",
     "extent",
 )
+# What a light, or a gprim that shines, says of its light.
+_LIGHTING = ("inputs:", "light:", "treatAs", "poleAxis", "collection:lightLink", "collection:shadowLink")
 _INERT = ("userProperties:", "ui:")  # but on cameras, which hand on every attribute
 # What a prim hands down, or what counts on any type of prim.
-_HANDED_DOWN = (*_PLACING[:-1], "primvars:", "skel:", "model:", "lod:", "extent", "collection:", METADATA)
+_HANDED_DOWN = (*_PLACING[:-1], "primvars:", "skel:", "model:", "lod:", "extent", "collection:", "colorSpace:", METADATA)
 _POINTS = frozenset(("points", "extent", "velocities", "accelerations"))
 # Relationships that bind no material, nor are a step on the way to one.
 _OTHER_RELATIONSHIPS = (
@@ -136,8 +138,10 @@ def _add_changed(stage: Usd.Stage, prim: Usd.Prim, path: str, names: set[str], p
         names = {name for name in names if not name.startswith(_INERT)}
         if not names:
             return
-    heavy = {name for name in names if not name.startswith(_PLACING)}
-    if category in (Category.IMAGEABLE, Category.OTHER, Category.UNKNOWN, Category.LIGHT):
+    heavy = {name for name in names if not name.startswith((*_PLACING, *_LIGHTING))}
+    if category is Category.LIGHT:
+        pass  # whatever it has may be about its light
+    elif category in (Category.IMAGEABLE, Category.OTHER, Category.UNKNOWN):
         if not any(name.startswith(_HANDED_DOWN) for name in names) and not _is_subset(prim):
             return
     elif names <= _POINTS and category in WITH_FACES:

@@ -12,7 +12,7 @@ from pxr import Gf, Tf
 from hdwarp.errors import Diagnostics, OwnedDiagnostics
 from hdwarp.stage import transforms
 from hdwarp.stage.bodies import read_frames
-from hdwarp.stage.columns import Body, Camera, Gprim, GprimKey, Instancer, Light, Site, gprim_keys
+from hdwarp.stage.columns import Body, Camera, Gprim, GprimKey, Instancer, Site, gprim_keys
 from hdwarp.stage.mesh_batch import build_meshes
 from hdwarp.stage.open import plain_text
 
@@ -30,11 +30,6 @@ def gather_bodies(walk: Walk, scale: float) -> dict[str, Body]:
 def gather_sites(walk: Walk, scale: float, bodies: Container[str]) -> dict[str, Site]:
     poses = _frames(walk, walk.sites, "site", scale)
     return {path: Site(path, pose, _known(walk.sites[path][1], bodies)) for path, pose in poses.items()}
-
-
-def gather_lights(walk: Walk, scale: float, bodies: Container[str]) -> dict[str, Light]:
-    poses = _frames(walk, walk.lights, "light", scale)
-    return {path: Light(path, pose, _known(walk.lights[path][1], bodies)) for path, pose in poses.items()}
 
 
 def _frames(walk: Walk, found: dict[str, tuple[Gf.Matrix4d, str]], what: str, scale: float) -> dict[str, np.ndarray]:

@@ -26,6 +26,8 @@ from hdwarp.stage.expansion import FREE_PRIMS, MOST_PRIMS, Sizes
 from hdwarp.stage.facts import FactReader
 from hdwarp.stage.images import Images
 from hdwarp.stage.layer_files import LayerFiles
+from hdwarp.stage.lights import gather_lights
+from hdwarp.stage.links import MOST_SETS, left_out
 from hdwarp.stage.lod import LodRoot
 from hdwarp.stage.materials import read_material
 from hdwarp.stage.meshes import MeshEntry
@@ -177,6 +179,11 @@ class StageReader:
                 told.setdefault(item)
         for path in sorted(self._material_told):
             told.update(dict.fromkeys(self._material_told[path]))
+        if out := left_out(self.lights.values()):
+            log = Diagnostics()
+            message = f"lights of the stage are linked to more than {MOST_SETS} different sets of prims; this one's counts as everything"
+            log.warning(out[0], "light-link", f"{message}, as does that of {len(out) - 1} more" if len(out) > 1 else message)
+            told.update(dict.fromkeys(log))
         if self._cages:
             said = "1 mesh with a subdivision scheme is" if self._cages == 1 else f"{self._cages} meshes with subdivision schemes are"
             cages = "its control cage" if self._cages == 1 else "their control cages"
@@ -296,7 +303,7 @@ class StageReader:
             _compare(getattr(changes, name), gone[name], found[name])
             for key, item in found[name].items():
                 table[key] = item
-        self._update_materials(changes.materials, parts.materials, walk.materials)
+        self._update_materials(changes.materials, parts.materials, walk.materials, lights_changed=bool(changes.lights))
         if told_by_usd := messages():
             report_messages(told_by_usd, stage, self._stage_told)
         return changes, walk.visited
@@ -339,9 +346,11 @@ class StageReader:
         bodies = gather.gather_bodies(walk, scale)
         known = _Either(self.bodies, bodies)
         cameras = gather.gather_cameras(walk, scale, known)
-        sites, lights = gather.gather_sites(walk, scale, known), gather.gather_lights(walk, scale, known)
+        sites = gather.gather_sites(walk, scale, known)
         self._found_by_owner = gather.gather_gprims(walk, scale, known, lambda drawn: self._material_finder(drawn, walk.diagnostics))
         gprims = {key: gprim for found in self._found_by_owner.values() for key, gprim in found.items()}
+        plain = {key[0]: gprim for key, gprim in gprims.items() if key[0] in walk.lights and not key[1]}
+        lights = gather_lights(walk, scale, self.up_axis, known, plain)
         return {"bodies": bodies, "cameras": cameras, "sites": sites, "lights": lights, "gprims": gprims}
 
     def _put_records(self, walk: Walk, found: dict[str, dict]) -> None:
@@ -426,7 +435,9 @@ class StageReader:
 
         return find
 
-    def _update_materials(self, changes: dict[str, Material | None], dirty: bool, given: dict[str, Material]) -> None:
+    def _update_materials(
+        self, changes: dict[str, Material | None], dirty: bool, given: dict[str, Material], *, lights_changed: bool = False
+    ) -> None:
         """Read the materials that gprims use, those known already only when ``dirty``. ``given``: new ones that are no prims."""
         doubtful, self._materials_in_doubt = self._materials_in_doubt, set()
         given = {path: material for path, material in given.items() if path in self._material_uses}
@@ -447,8 +458,10 @@ class StageReader:
                 kept.pop(path, None)
                 if found:
                     kept[path] = found
-        if changes:
-            self._images.keep({image for m in self.materials.values() for texture in m.textures.values() for image in texture.images})
+        if changes or lights_changed:
+            textures = [texture for material in self.materials.values() for texture in material.textures.values()]
+            textures += [light.texture for light in self.lights.values() if light.texture is not None]
+            self._images.keep({image for texture in textures for image in texture.images})
 
 
 def _count(counter: Counter[str], name: str, sign: int) -> None:

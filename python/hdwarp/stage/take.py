@@ -13,6 +13,7 @@ from hdwarp.stage.columns import GeometryKind, MeshGeometry
 from hdwarp.stage.curves import read_curves
 from hdwarp.stage.expansion import MOST_PRIMS
 from hdwarp.stage.facts import CURVES, Category, Facts
+from hdwarp.stage.lights import FoundLight
 from hdwarp.stage.mesh_batch import move_points
 from hdwarp.stage.meshes import MeshEntry, RawMesh, read_mesh, read_points
 from hdwarp.stage.patches import read_patch
@@ -33,7 +34,7 @@ def take_frames(walk: Walk, facts: Facts, state: State) -> None:
     if facts.category is Category.CAMERA:
         walk.cameras[state.path] = (state.matrix, state.body)
     if facts.light or facts.category is Category.LIGHT:
-        walk.lights[state.path] = (state.matrix, state.body)
+        walk.lights[state.path] = FoundLight(state.matrix, state.body, state.visible and not state.hidden)
 
 
 def take_mesh(walk: Walk, facts: Facts, state: State) -> None:

@@ -135,6 +135,9 @@ def _walk_on(walk: Walk, stack: list[tuple[Usd.Prim, str, State]]) -> None:
             facts.body or facts.site or facts.light or category is Category.CAMERA or category is Category.LIGHT
         ):
             take_frames(walk, facts, state)
+        elif facts.light or category is Category.LIGHT:
+            message = "lights that point instancers place are not supported; it is off. Place it outside, or by native instances"
+            diagnostics.warning(path, "light-in-instancer", message)
         if state.draw_mode in draw_modes.DRAWN and not state.hidden and draw_modes.applies(facts.prim):
             take_stand_in(walk, facts, state)
             state.hidden = True

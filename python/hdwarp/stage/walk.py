@@ -14,6 +14,7 @@ from hdwarp.stage.expansion import Budget, Expansion
 from hdwarp.stage.facts import FactReader, Facts
 from hdwarp.stage.images import Images
 from hdwarp.stage.instancers import InstancerData, Instances
+from hdwarp.stage.lights import FoundLight
 from hdwarp.stage.meshes import MeshEntry, MeshSet
 from hdwarp.stage.path_map import PathMap
 from hdwarp.stage.skinning import Skinning
@@ -101,7 +102,7 @@ class Walk:
     bodies: dict[str, tuple[Gf.Matrix4d, str]] = field(default_factory=dict)  # and the articulation root
     sites: dict[str, tuple[Gf.Matrix4d, str]] = field(default_factory=dict)  # and the body, as of those that follow
     cameras: dict[str, tuple[Gf.Matrix4d, str]] = field(default_factory=dict)
-    lights: dict[str, tuple[Gf.Matrix4d, str]] = field(default_factory=dict)
+    lights: dict[str, FoundLight] = field(default_factory=dict)
     types: dict[str, str | dict[str, int]] = field(default_factory=dict)  # owner -> type of an imageable prim; types and their numbers
     skinned: dict[tuple, MeshEntry] = field(default_factory=dict)  # by pose; never kept longer: poses are read anew
     contents: list[tuple[str, str]] = field(default_factory=list)  # (path of a subtree, owner of what it is drawn by)
