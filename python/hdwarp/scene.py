@@ -29,6 +29,7 @@ from hdwarp.state import State
 from hdwarp.tables.attributes import AttributeColumns, Found, PrimRows
 from hdwarp.tables.frames import FrameTable
 from hdwarp.tables.given import float_rows
+from hdwarp.tables.lights import LightTable
 from hdwarp.tables.lods import Lods
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ class SyncCounts:
     materials_changed: int = 0
     bodies_changed: int = 0
     cameras_changed: int = 0
+    lights_changed: int = 0
     rows_uploaded: int = 0  # of instances, those of which nothing but ids is new included
     blas_built: int = 0
     blas_refitted: int = 0
@@ -165,10 +167,9 @@ class Scene:
         return self.tables.worlds
 
     @property
-    def lights(self) -> FrameTable:
+    def lights(self) -> LightTable:
         self.check_open()
-        lights = [self._reader.lights[path] for path in sorted(self._reader.lights)]
-        return FrameTable([(light.path, light.world_from_light, light.body) for light in lights], self.tables, self._light_attribute)
+        return self.tables.lights
 
     @property
     def sites(self) -> FrameTable:
@@ -176,14 +177,11 @@ class Scene:
         sites = sorted(self.index.sites.values(), key=lambda site: site.path)
         return FrameTable([(site.path, site.world_from_site, site.body) for site in sites], self.tables, self._site_attribute)
 
-    def _light_attribute(self, name: str) -> wp.array:
-        return self._frame_attributes["lights"].get(name, lambda: self._frame_rows("lights"))
-
     def _site_attribute(self, name: str) -> wp.array:
-        return self._frame_attributes["sites"].get(name, lambda: self._frame_rows("sites"))
+        return self._site_attributes.get(name, self._site_rows)
 
-    def _frame_rows(self, kind: str) -> PrimRows:
-        paths = sorted(self._reader.lights if kind == "lights" else self.index.site_rows)
+    def _site_rows(self) -> PrimRows:
+        paths = sorted(self.index.site_rows)
         return PrimRows(paths, paths, *self.index.worlds.spread(paths))
 
     @property
@@ -276,7 +274,9 @@ class Scene:
 
     def _attribute_columns(self) -> dict[str, AttributeColumns]:
         """Columns that somebody has asked for and that are to be read, by table; what cameras have, their records say."""
-        tables = {"bodies": self.tables.bodies.attributes, "instances": self.tables.instances.attributes, **self._frame_attributes}
+        tables = {name: getattr(self.tables, name).attributes for name in ("bodies", "instances", "lights")} | {
+            "sites": self._site_attributes
+        }
         return {kind: columns for kind, columns in tables.items() if columns}
 
     def _read_attributes(
@@ -298,8 +298,8 @@ class Scene:
         """Bring what was read of user attributes to the rows, which are those of now; whether there was anything."""
         self._attributes.time, is_new = pending.time_code, False
         for kind, columns in self._attribute_columns().items():
-            if kind in self._frame_attributes and pending.changes is not None:
-                columns.follow(self._frame_rows(kind))
+            if kind == "sites" and pending.changes is not None:
+                columns.follow(self._site_rows())
             for name in columns.names:
                 # One that somebody asked for after `read` has the values of the time before: that one is read here.
                 item = pending.attributes[kind, name] if (kind, name) in pending.attributes else columns.read_all(name, pending.time_code)
@@ -504,11 +504,9 @@ class Scene:
         self.index, self.tables = self.delegate.create_render_index(self._worlds), self.delegate.tables
         self.tables.worlds.author_copies = self._author_copies
         self.tables.cameras.product_sizes = self._product_sizes
-        self._frame_attributes = {"sites": AttributeColumns(self.device), "lights": AttributeColumns(self.device)}
-        for columns in (
-            *self._frame_attributes.values(),
-            *(table.attributes for table in (self.tables.cameras, self.tables.bodies, self.tables.instances)),
-        ):
+        self._site_attributes = AttributeColumns(self.device)
+        tables = (self.tables.cameras, self.tables.bodies, self.tables.instances, self.tables.lights)
+        for columns in (self._site_attributes, *(table.attributes for table in tables)):
             columns.source = self._attributes
 
     def __enter__(self) -> Scene:

@@ -26,7 +26,7 @@ EXPECTED = {
         {"prims_read": 1, "instances_inserted": 1, "rows_uploaded": 1},
     ),
     "camera": ({"prims_read": 1, "cameras_changed": 1}, {"prims_read": 1, "cameras_changed": 1}),
-    "light": ({"prims_read": 1}, {"prims_read": 1}),
+    "light": ({"prims_read": 1, "lights_changed": 1}, {"prims_read": 1, "lights_changed": 1}),
     "material": ({"materials_changed": 1}, {"materials_changed": 1}),
     "constant_primvar": ({"prims_read": 1} | MOVED, {"prims_read": 1} | MOVED),
     "vertex_primvar": ({"prims_read": 1, "meshes_moved": 1, "rows_uploaded": 1}, {"prims_read": 1, "meshes_moved": 1, "rows_uploaded": 1}),

@@ -194,7 +194,8 @@ def test_scale_and_shear_are_kept_apart_from_the_pose(read):
 
 def test_the_whole_matrix_is_pose_times_axes(read):
     found = read(
-        f'def Xform "x" {{ {scaled(1, 2, -3)} def RectLight "l" {{ double3 xformOp:rotateXYZ = (10, 20, 30); uniform token[] xformOpOrder = ["xformOp:rotateXYZ"] }} }}'
+        f'def Xform "x" {{ {scaled(1, 2, -3)} def RectLight "l" {{ double3 xformOp:rotateXYZ = (10, 20, 30); '
+        'uniform token[] xformOpOrder = ["xformOp:rotateXYZ"] } }'
     )
     expected = np.array(UsdGeom.XformCache().GetLocalToWorldTransform(found.stage.GetPrimAtPath("/x/l"))).T[:3, :3]
     light = found.lights[0]
@@ -383,6 +384,7 @@ def test_time_samples(read):
 
 def test_membership_expressions_are_told(read):
     found = read(
-        'def SphereLight "l" { bool collection:lightLink:includeRoot = 0; pathExpression collection:lightLink:membershipExpression = "/A//" }'
+        'def SphereLight "l" { bool collection:lightLink:includeRoot = 0; '
+        'pathExpression collection:lightLink:membershipExpression = "/A//" }'
     )
     assert (found.lights[0].light_link, found.codes()) == (None, ["light-link"])

@@ -17,7 +17,7 @@ class DirtyBits(IntFlag):
     PRIMVAR = 1 << 3
     VISIBILITY = 1 << 4  # the row came or went
     MATERIAL = 1 << 5
-    PARAMS = 1 << 6  # cameras and materials: any parameter but where a camera stands
+    PARAMS = 1 << 6  # cameras, lights and materials: any parameter but where they stand
     IDS = 1 << 7  # what is given out for the row (ranks)
     INSTANCER = 1 << 8  # which instance of its point instancer the row is
     ALL = (1 << 9) - 1
@@ -26,7 +26,7 @@ class DirtyBits(IntFlag):
 class ChangeTracker:
     """Dirty bits by row for each table. What has been marked is listed, so that few marks cost little however many rows there are."""
 
-    TABLES = ("meshes", "instances", "subsets", "bodies", "materials", "cameras", "sites")
+    TABLES = ("meshes", "instances", "subsets", "bodies", "materials", "cameras", "sites", "lights")
 
     def __init__(self) -> None:
         self._bits = {table: np.zeros(0, np.uint16) for table in self.TABLES}

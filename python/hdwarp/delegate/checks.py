@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from hdwarp.errors import ArgumentError
-from hdwarp.stage.columns import MAX_CLIPPING_PLANES, Camera, GeometryKind, Gprim, MeshGeometry, Primvar
+from hdwarp.stage.columns import MAX_CLIPPING_PLANES, Camera, GeometryKind, Gprim, Light, LightKind, MeshGeometry, Primvar
 
 
 def check_record(record: object, kinds: tuple[type, ...]) -> None:
@@ -22,6 +22,17 @@ def check_record(record: object, kinds: tuple[type, ...]) -> None:
     elif isinstance(record, Camera) and len(record.clipping_planes) > MAX_CLIPPING_PLANES:
         count = len(record.clipping_planes)
         raise ArgumentError(f"<{record.path}>: it has {count} clipping planes; a camera may have {MAX_CLIPPING_PLANES}")
+    elif isinstance(record, Light):
+        _check_light(record)
+
+
+def _check_light(light: Light) -> None:
+    for name, shape in (("world_from_light", (4, 4)), ("axes", (3, 3)), ("radiance", (3,)), ("size", (2,)), ("focus_tint", (3,))):
+        values = np.asarray(getattr(light, name))
+        if values.shape != shape or not np.isfinite(values).all():
+            raise ArgumentError(f"<{light.path}>: {name} is {getattr(light, name)}; expected {shape} finite numbers")
+    if light.kind not in list(LightKind):
+        raise ArgumentError(f"<{light.path}>: kind is {light.kind!r}; expected a LightKind")
 
 
 def _check_gprim(gprim: Gprim) -> None:

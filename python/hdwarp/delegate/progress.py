@@ -43,6 +43,7 @@ class Interests:
     cameras: np.ndarray  # (n,) int64 rows
     material_ids: bool = False
     previous: bool = False  # where things were a frame ago
+    lights: bool = False
 
 
 def what_is_drawn(tables: SceneTables, interests: Interests) -> tuple[Hashable, ...]:
@@ -50,7 +51,8 @@ def what_is_drawn(tables: SceneTables, interests: Interests) -> tuple[Hashable, 
     then: Hashable = None
     if interests.previous:
         then = tables.previous_version, _of_rows(tables.previous.camera_versions, interests.cameras)
-    return tables.picture_version, tables.material_ids_version if interests.material_ids else 0, then
+    lights = tables.lights.version if interests.lights else 0
+    return tables.picture_version, tables.material_ids_version if interests.material_ids else 0, lights, then
 
 
 def edits(tables: SceneTables, interests: Interests) -> tuple[Hashable, ...]:

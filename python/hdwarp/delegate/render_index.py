@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +23,8 @@ from hdwarp.stage.columns import (
     Gprim,
     GprimKey,
     Instancer,
+    Light,
+    LinkRules,
     Material,
     Site,
     StageChanges,
@@ -30,8 +32,12 @@ from hdwarp.stage.columns import (
     gprim_keys,
     is_seen_by,
 )
+from hdwarp.stage.links import is_gprim_linked, link_sets
 
-_RECORDS = (Gprim, Material, Body, Camera, Site)
+_RECORDS = (Gprim, Material, Body, Camera, Site, Light)
+
+
+_BY_PATH = ("materials", "bodies", "cameras", "sites", "lights")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +53,7 @@ class IndexCounts:
     materials_changed: int = 0
     bodies_changed: int = 0
     cameras_changed: int = 0
+    lights_changed: int = 0
 
 
 class RenderIndex:
@@ -61,13 +68,15 @@ class RenderIndex:
         self.previous: PreviousRows | None = None  # what a frame has changed, where somebody wants to know (`SceneTables.keep_previous`)
         self.mesh_rows = MeshRows(self.tracker)
         self.gprim_rows, self.subset_rows = RowMap(), RowMap()
-        self.material_rows, self.camera_rows, self.site_rows = RowMap(), RowMap(), RowMap()
+        self.material_rows, self.camera_rows, self.site_rows, self.light_rows = RowMap(), RowMap(), RowMap(), RowMap()
         self.meshes = self.mesh_rows.meshes  # by row
         self.gprims: dict[GprimKey, Gprim] = {}
         self.materials: dict[int, Material] = {}
         self.bodies: dict[str, Body] = {}
         self.cameras: dict[int, Camera] = {}
         self.sites: dict[int, Site] = {}
+        self.lights: dict[int, Light] = {}
+        self.link_sets: dict[LinkRules, int] = {}  # bit of the instance column `light_links`, by what lights are linked to
         self.instances = HostColumns(
             transform=(np.float64, (3, 4), 0.0),  # world_from_object, metres
             kind=(np.int32, (), -1),  # -1: unused row
@@ -85,6 +94,7 @@ class RenderIndex:
             instance_id=(np.int32, (), 0),
             prim_id=(np.int32, (), -1),
             rank=(np.int32, (), -1),
+            light_links=(np.int32, (), 0),
         )
         self.subsets = HostColumns(material=(np.int32, (), -1))
         self.material_id = np.zeros(0, np.int32)  # by material row
@@ -155,7 +165,7 @@ class RenderIndex:
 
     # -- Hydra's one by one -----------------------------------------------------------------------------------------------
 
-    def insert(self, *items: Gprim | Material | Body | Camera | Site) -> IndexCounts:
+    def insert(self, *items: Gprim | Material | Body | Camera | Site | Light) -> IndexCounts:
         """Insert prims, or replace those of the same path (gprims: of the same key; one without instances is as good as removed).
 
         Records are not to be written to afterwards: insert another one. Raises ArgumentError, and changes nothing, for what is no record
@@ -167,7 +177,7 @@ class RenderIndex:
         changes = StageChanges(gprims=dict(gprim_keys(gprims)))
         empty = {gprim.path for gprim in gprims if not len(gprim.transforms)}
         changes.gprims.update(dict.fromkeys(key for key in self.gprims if key[0] in empty) if empty else {})
-        tables = {Material: changes.materials, Body: changes.bodies, Camera: changes.cameras, Site: changes.sites}
+        tables = {Material: changes.materials, Body: changes.bodies, Camera: changes.cameras, Site: changes.sites, Light: changes.lights}
         for item in items:
             if not isinstance(item, Gprim):
                 tables[type(item)][item.path] = item
@@ -179,9 +189,9 @@ class RenderIndex:
         changes = StageChanges(gprims=dict.fromkeys(key for key in self.gprim_order if key[0] == path))
         if path in self.bodies:
             changes.bodies[path] = None
-        for rows, table in ((self.material_rows, "materials"), (self.camera_rows, "cameras"), (self.site_rows, "sites")):
-            if path in rows:
-                getattr(changes, table)[path] = None
+        for table in ("material", "camera", "site", "light"):
+            if path in getattr(self, f"{table}_rows"):
+                getattr(changes, f"{table}s")[path] = None
         if not changes:
             raise ArgumentError(f"nothing to remove: <{path}> is not in the render index")
         self._add_users(changes)
@@ -201,9 +211,9 @@ class RenderIndex:
 
     def sync(self, columns: StageColumns) -> IndexCounts:
         """Make the rows those of ``columns``: what they do not hold is removed. Raises as `insert`."""
-        for item in (*columns.gprims, *columns.materials, *columns.bodies, *columns.cameras, *columns.sites):
+        for item in (*columns.gprims, *columns.materials, *columns.bodies, *columns.cameras, *columns.sites, *columns.lights):
             check_record(item, _RECORDS)
-        named = {name: {item.path: item for item in getattr(columns, name)} for name in ("materials", "bodies", "cameras", "sites")}
+        named = {name: {item.path: item for item in getattr(columns, name)} for name in _BY_PATH}
         return self.apply(StageChanges(complete=True, gprims=dict(gprim_keys(columns.gprims)), **named))
 
     def apply(self, changes: StageChanges) -> IndexCounts:
@@ -220,6 +230,7 @@ class RenderIndex:
         bodies_changed, rows_moved = self._apply_bodies(changes.bodies, complete)
         cameras_changed = self._apply_rows("cameras", self.camera_rows, self.cameras, changes.cameras, complete)
         self._apply_rows("sites", self.site_rows, self.sites, changes.sites, complete)
+        lights_changed = self._apply_rows("lights", self.light_rows, self.lights, changes.lights, complete)
         if materials_changed and sorted(self.material_rows) != self.material_paths:
             self._rank_materials()
         if rows_moved is not None:
@@ -228,10 +239,14 @@ class RenderIndex:
         if complete:
             gprims |= dict.fromkeys(self.gprims.keys() - gprims.keys())
         meshes = self.mesh_rows.apply(gprims, self.gprims)
+        sets = link_sets(self.lights.values()) if lights_changed else self.link_sets
+        if sets != self.link_sets:
+            self.link_sets = sets
+            self._link(self.gprims)
         inserted, removed, changed = self._apply_gprims(gprims)
         if any(rows.allocator.is_sparse for rows in (self.gprim_rows, self.subset_rows, self.mesh_rows)):
             self._renumber()
-        return IndexCounts(*meshes, inserted, removed, changed, materials_changed, bodies_changed, cameras_changed)
+        return IndexCounts(*meshes, inserted, removed, changed, materials_changed, bodies_changed, cameras_changed, lights_changed)
 
     def _apply_rows(self, table: str, rows: RowMap, items: dict, changes: Mapping[str, object], complete: bool) -> int:
         """Rows keyed by path whose items are small records; dirty where the record differs."""
@@ -375,6 +390,7 @@ class RenderIndex:
             "collision": (spread([g.collision for g in records]), DirtyBits.PARAMS),
             "single_sided": (spread([2 if g.one_sided else not g.double_sided for g in records]), DirtyBits.PARAMS),
             "instance_id": (instance_id, DirtyBits.IDS | DirtyBits.INSTANCER),
+            "light_links": (spread(self._links_of(records)), DirtyBits.PARAMS),
         }
         at = slice(rows[0], rows[-1] + 1) if (np.diff(rows) == 1).all() else rows
         fresh = self.instances["kind"][at] < 0
@@ -392,6 +408,22 @@ class RenderIndex:
                 column[at] = values
         self.tracker.mark("instances", rows[fresh], DirtyBits.ALL)
         return int(fresh.sum()), int((touched & ~fresh).sum())
+
+    def _links_of(self, gprims: Iterable[Gprim]) -> list[int]:
+        """Bits of the sets of linked prims that each is in."""
+        sets = [(dict(rules), 1 << bit) for rules, bit in self.link_sets.items()]
+        if not sets:
+            return [0 for _ in gprims]
+        return [sum(bit for rules, bit in sets if is_gprim_linked(rules, gprim)) for gprim in gprims]
+
+    def _link(self, gprims: Mapping[GprimKey, Gprim]) -> None:
+        """Follow `link_sets` in the rows of all gprims."""
+        column = self.instances["light_links"]
+        for key, bits in zip(gprims, self._links_of(gprims.values()), strict=True):
+            start, count = self.gprim_rows.run(key)
+            if column[start] != bits:
+                column[start : start + count] = bits
+                self.tracker.mark("instances", np.arange(start, start + count), DirtyBits.PARAMS)
 
     def _renumber(self) -> None:
         """Most of what was drawn is gone: give what is left rows without gaps, all dirty, and let go of the memory of the others. Materials

@@ -1,4 +1,4 @@
-"""stage.light_values: what is authored on a light, checked: finite numbers of the right type, colours in the working space, linked prims."""
+"""stage.light_values: what is authored on a light, checked: finite numbers of the right type, colours in Rec.709, linked prims."""
 
 from __future__ import annotations
 

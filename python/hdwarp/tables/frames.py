@@ -1,4 +1,4 @@
-"""tables.frames: named frames, a row each in every world: sites and lights."""
+"""tables.frames: named frames, a row each in every world: sites."""
 
 from __future__ import annotations
 

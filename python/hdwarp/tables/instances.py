@@ -286,6 +286,7 @@ _SOURCES = {
     "instance_id": wp.int32,
     "material": wp.int32,
     "subset_start": wp.int32,
+    "light_links": wp.int32,
 }
 
 
@@ -424,7 +425,7 @@ class InstanceTable:
             "geometry": host["mesh"][rows],
             "shape": host["shape"][rows],
         }
-        for name in ("rank", "body", "prim_id", "instance_id", "material", "subset_start"):
+        for name in ("rank", "body", "prim_id", "instance_id", "material", "subset_start", "light_links"):
             values[name] = host[name][rows]
         for name, items in values.items():
             self._sources[name].write_rows(rows, items)

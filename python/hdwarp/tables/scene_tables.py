@@ -16,6 +16,7 @@ from hdwarp.tables.bodies import BodyTable
 from hdwarp.tables.cameras import CameraTable
 from hdwarp.tables.cutouts import Cutouts
 from hdwarp.tables.instances import InstanceTable
+from hdwarp.tables.lights import LightTable
 from hdwarp.tables.materials import MaterialTable
 from hdwarp.tables.meshes import MeshTable
 from hdwarp.tables.previous import PreviousPoses
@@ -58,8 +59,7 @@ class SceneTables:
         self.meshes = MeshTable(self.device)
         self.instances = InstanceTable(self.device)
         self.materials, self.textures = MaterialTable(self.device), TextureTable(self.device)
-        self.lights = None
-        self.cameras = CameraTable(self.device)
+        self.cameras, self.lights = CameraTable(self.device), LightTable(self.device)
         self.bodies, self.worlds = BodyTable(self.device), WorldTable()
         self.version = self.layout_version = 0
         self.picture_version = self.material_ids_version = self.previous_version = self.unposed_version = 0
@@ -124,8 +124,8 @@ class SceneTables:
 
     @property
     def device_bytes(self) -> int:
-        """Device memory of meshes, instances, their trees and textures, room for growth included."""
-        tables = (self.meshes, self.instances, self.textures, self._tree, self._world_trees)
+        """Device memory of meshes, instances, their trees, textures and lights, room for growth included."""
+        tables = (self.meshes, self.instances, self.textures, self.lights, self._tree, self._world_trees)
         nodes = self._nodes.boxes.array.capacity + self._nodes.children.array.capacity
         return nodes + sum(array.capacity for table in tables for array in table.device_arrays())
 
@@ -176,7 +176,7 @@ class SceneTables:
             rows = joined_rows(rows, np.flatnonzero(np.isin(index.instances["world"], moved_worlds)))
         if self.is_posed or bodies_dirty:
             rows = joined_rows(rows, np.flatnonzero(index.instances["body"] >= 0))
-        self.is_posed = False
+        posed, self.is_posed = self.is_posed, False
         # Rows that are written for their body's sake alone are not new: where they are, `pose` says.
         is_new = self._starts_over or any(len(found) for found in (dirty, hidden_rows, renumbered, moved_worlds))
         self._count_picture(index, is_new)
@@ -192,6 +192,9 @@ class SceneTables:
         self.materials.sync(index.materials, index.material_id, material_rows, self.textures)
         if bodies_dirty or len(tracker.dirty_rows("cameras")):
             self.cameras.sync(list(index.cameras.values()), self.worlds, self.bodies)
+        # Gprims that shine may have other rows now.
+        if bodies_dirty or posed or copies_moved or len(dirty) or len(tracker.dirty_rows("lights")):
+            self.lights.sync(index, self.worlds, self.bodies, self.instances)
         if len(tracker.dirty_rows("instances", DirtyBits.VISIBILITY)):
             self.instances.sync_attributes()
         self._count_kinds(index, dirty)
@@ -241,7 +244,7 @@ class SceneTables:
         self.material_ids_version += len(ids) > 0 and bool(index.are_bound(ids).any())
 
     def _addresses(self) -> list[int]:
-        tables = [self.meshes, self.instances, self.materials, self.textures, self.cameras, self._nodes]
+        tables = [self.meshes, self.instances, self.materials, self.textures, self.cameras, self.lights, self._nodes]
         if self.previous is not None:
             tables.append(self.previous)
         return [address for table in tables for address in table.addresses()]
@@ -313,6 +316,7 @@ class SceneTables:
         """Move everything bodies carry to ``body_q`` and refit: device work only, nothing allocated."""
         self.is_posed = True
         self.instances.pose(body_q)
+        self.lights.pose(body_q)
         self.refit_trees()
 
     def refit_trees(self) -> None:
@@ -327,6 +331,7 @@ class SceneTables:
         self.is_posed = False
         rows = np.flatnonzero(self._index.instances["body"] >= 0)
         self.instances.place(self._index, self.meshes, self.worlds, rows)
+        self.lights.unpose()
         self.instances.reset_bounds(self.worlds)
         self.refit_trees()
 

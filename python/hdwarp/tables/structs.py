@@ -120,6 +120,7 @@ class InstanceColumns:
     material: wp.array[wp.int32]  # row, -1 none
     subset_start: wp.array[wp.int32]  # into subset_material; only read where the mesh has subsets
     subset_material: wp.array[wp.int32]  # material row of each subset slot, -1: the instance's own material
+    light_links: wp.array[wp.int32]  # by source: a bit for each set of linked prims that it is in, see LightColumns.link
 
 
 SINGLE_SIDED = wp.constant(1)
@@ -270,7 +271,8 @@ class LightColumns:
     linear: wp.array[wp.mat33f]  # world = linear * light + translation; scale of the light's shape in it, in metres
     translation: wp.array[wp.vec3d]
     radiance: wp.array[wp.vec3f]  # that leaves the light, linear Rec.709; of POINT and LINE lights see LightKind
-    size: wp.array[wp.vec4f]  # in the light's own space, see LightKind
+    size: wp.array[wp.vec4f]  # in the light's own space, see LightKind; of DISTANT: cosine and sine of half its angle, the irradiance of
+    # what faces it where its radiance is 1 (of one without angle 1), half its angle in radians
     diffuse: wp.array[wp.float32]  # multipliers
     specular: wp.array[wp.float32]
     cone: wp.array[wp.vec4f]  # cosine where the cone ends, cosine where it begins to fade, focus, 1 where there is anything to shape
@@ -278,10 +280,32 @@ class LightColumns:
     shadow: wp.array[wp.int32]  # 1: what it lights can be in shadow
     shadow_color: wp.array[wp.vec3f]
     shadow_reach: wp.array[wp.vec3f]  # [m] how far away occluders count, over what distance before that shadows fade, and the fade's gamma
-    texture: wp.array[wp.int32]  # row of TextureColumns: of RECT and DOME lights; -1 none
+    texture: wp.array[wp.int32]  # picture of DomeTables of a RECT light, its largest; ever smaller ones follow, to 1 x 1; -1 none.
+    # Its lower left corner, seen as images are, is at (+x, +y): what leaves the light is the radiance times it
     link: wp.array[wp.int32]  # bit of InstanceColumns.light_links that what it lights has; 0: it lights everything
     shadow_link: wp.array[wp.int32]  # the same for what casts its shadows; 0: everything does
-    dome: wp.array[wp.int32]  # first number of DomeTables of a DOME light; -1 others
+    dome: wp.array[wp.int32]  # row of DomeTables of a DOME light; -1 others
+    instance: wp.array[wp.int32]  # instance row of a MESH light, -1 others
+    body: wp.array[wp.int32]  # row of the body that carries it, -1 none
+
+
+@wp.struct
+class DomeTables:
+    """What domes look like, for a radiance of 1, and the pictures of other lights. A row a dome that differs from the others; directions are
+    in the dome's own space: pole +y, middle of the picture +z, +x to its left."""
+
+    irradiance: wp.array[wp.vec3f]  # nine a dome: factors of 1, y, z, x, xy, yz, 3zz - 1, xz, xx - yy of a unit normal
+    image: wp.array[wp.int32]  # picture (latlong); GLOSSY_LEVELS blurred ones follow it
+    cells: wp.array[wp.vec3i]  # cells across, cells down (of latitude), first number in `chances`
+    # Of each dome: down + 1 sums over rows of cells, then across + 1 sums within each row, then the chance of each cell over its angle.
+    chances: wp.array[wp.float32]
+    # A row a picture; row 0 of a picture is its top.
+    picture_start: wp.array[wp.int32]
+    picture_size: wp.array[wp.vec2i]  # width, height
+    texels: wp.array[wp.vec3f]  # linear Rec.709
+
+
+GLOSSY_LEVELS = wp.constant(4)  # of roughness 1/4, 1/2, 3/4, 1
 
 
 @wp.struct

@@ -1,0 +1,124 @@
+"""tables.dome_maths: pictures of domes in NumPy: laid out as latlong, integrated over the sphere, blurred. No device, no records.
+
+A latlong picture has row 0 at the pole (+y); its middle is +z, a quarter to the left of it +x.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+GLOSSY_SIZES = ((64, 32), (32, 16), (16, 8), (16, 8))  # of roughness 1/4, 1/2, 3/4, 1
+_FINEST = 1024  # texels across a latlong picture
+_CELLS = (256, 128)  # most of them that directions are drawn from
+_BLURRED_FROM = (128, 64)
+_LUMINANCE = np.array([0.2126, 0.7152, 0.0722])
+
+
+def resized(image: np.ndarray, width: int, height: int) -> np.ndarray:
+    """(height, width, ...) averages over the area of each texel of an image (H, W, ...), float64."""
+    for axis, count in ((0, height), (1, width)):
+        size = image.shape[axis]
+        if size == count:
+            continue
+        sums = np.concatenate([np.zeros_like(image.take([0], axis), np.float64), np.cumsum(image, axis=axis, dtype=np.float64)], axis)
+        edges = np.linspace(0.0, size, count + 1)
+        low = np.minimum(edges.astype(np.int64), size - 1)
+        part = (edges - low).reshape([-1 if a == axis else 1 for a in range(image.ndim)])
+        at_edges = sums.take(low, axis) * (1.0 - part) + sums.take(low + 1, axis) * part
+        image = np.diff(at_edges, axis=axis) * (count / size)
+    return np.asarray(image, np.float64)
+
+
+def directions(width: int, height: int) -> np.ndarray:
+    """(height, width, 3): where the middles of texels of a latlong picture are."""
+    lat = np.pi / 2 - (np.arange(height)[:, None] + 0.5) * (np.pi / height)
+    lon = np.pi - (np.arange(width)[None] + 0.5) * (2 * np.pi / width)
+    lat, lon = np.broadcast_arrays(lat, lon)
+    return np.stack([np.sin(lon) * np.cos(lat), np.sin(lat), np.cos(lon) * np.cos(lat)], axis=-1)
+
+
+def solid_angles(width: int, height: int) -> np.ndarray:
+    """(height,): of a texel in each row; they add up to 4 pi."""
+    return -np.diff(np.sin(np.pi / 2 - np.linspace(0.0, np.pi, height + 1))) * (2 * np.pi / width)
+
+
+def as_latlong(image: np.ndarray, projection: str) -> np.ndarray:
+    """The latlong picture of an image (H, W, 3). Balls have +z in their middle and +x to its left; beyond their rim is what is behind."""
+    height, width = image.shape[:2]
+    if projection == "latlong":
+        return resized(image, min(width, _FINEST), min(height, _FINEST // 2))
+    across = int(min(max(2 * width, 2), _FINEST))
+    d = directions(across, max(across // 2, 1))
+    away = np.arccos(np.clip(d[..., 2], -1.0, 1.0))
+    radius = away / np.pi if projection == "angular" else np.sin(away / 2)
+    side = np.hypot(d[..., 0], d[..., 1])
+    unit = d[..., :2] / np.where(side > 0.0, side, 1.0)[..., None]
+    s, t = 0.5 - 0.5 * radius * unit[..., 0], 0.5 - 0.5 * radius * unit[..., 1]
+    return _bilinear(image, s * width - 0.5, t * height - 0.5)
+
+
+def _bilinear(image: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    height, width = image.shape[:2]
+    x, y = np.clip(x, 0.0, width - 1.0), np.clip(y, 0.0, height - 1.0)
+    i, j = np.minimum(x.astype(np.int64), max(width - 2, 0)), np.minimum(y.astype(np.int64), max(height - 2, 0))
+    fx, fy = (x - i)[..., None], (y - j)[..., None]
+    right, below = np.minimum(i + 1, width - 1), np.minimum(j + 1, height - 1)
+    above = image[j, i] * (1 - fx) + image[j, right] * fx
+    return above * (1 - fy) + (image[below, i] * (1 - fx) + image[below, right] * fx) * fy
+
+
+def irradiance(latlong: np.ndarray) -> np.ndarray:
+    """(9, 3) float64: what a surface of normal n gets is the sum of these times 1, y, z, x, xy, yz, 3zz - 1, xz, xx - yy: spherical
+    harmonics to order two (Ramamoorthi and Hanrahan 2001), exact for light that has no finer detail."""
+    height, width = latlong.shape[:2]
+    if min(height, width // 2) < 128:
+        latlong = np.repeat(np.repeat(latlong, -(-128 // height), axis=0), -(-256 // width), axis=1)
+        height, width = latlong.shape[:2]
+    d, weight = directions(width, height), solid_angles(width, height)[:, None, None] * latlong
+    x, y, z = d[..., 0], d[..., 1], d[..., 2]
+    basis = np.stack([np.ones_like(x), y, z, x, x * y, y * z, 3 * z * z - 1, x * z, x * x - y * y])
+    moments = np.einsum("nij,ijc->nc", basis, weight)
+    square = np.array([1, 3, 3, 3, 15, 15, 5 / 4, 15, 15 / 4]) / (4 * np.pi)  # one over the square of the basis on the sphere
+    clamped = np.array([np.pi] + [2 * np.pi / 3] * 3 + [np.pi / 4] * 5)
+    return moments * (square * clamped)[:, None]
+
+
+def chances(latlong: np.ndarray) -> tuple[tuple[int, int], np.ndarray]:
+    """((cells across, down), numbers as in `DomeTables.chances`): directions in proportion to luminance. All alike where all is black."""
+    height, width = latlong.shape[:2]
+    cells = resized(latlong @ _LUMINANCE, min(width, _CELLS[0]), min(height, _CELLS[1]))
+    cells = np.maximum(cells, 0.0)
+    down, across = cells.shape
+    angle = solid_angles(across, down)
+    if not cells.max() > 0.0:
+        cells = np.ones_like(cells)
+    weight = cells / cells.max() * angle[:, None]
+    rows = weight.sum(axis=1)
+    above = np.concatenate([[0.0], np.cumsum(rows)]) / rows.sum()
+    empty = rows <= 0.0
+    inside = np.concatenate([np.zeros((down, 1)), np.cumsum(np.where(empty[:, None], 1.0, weight), axis=1)], axis=1)
+    inside /= inside[:, -1:]
+    density = weight / weight.sum() / angle[:, None]
+    return (across, down), np.concatenate([above, inside.reshape(-1), density.reshape(-1)])
+
+
+def glossy(latlong: np.ndarray, roughness: float, width: int, height: int) -> np.ndarray:
+    """(height, width, 3): what a mirror of GGX roughness shows that is looked at straight on (normal = view = reflection): averages of
+    radiance by D(h) n.l (Karis 2013). ``width`` divides that of what is averaged."""
+    across, down = _BLURRED_FROM
+    source = resized(latlong, across, down)
+    alpha2 = roughness**4
+    lat_to = np.pi / 2 - (np.arange(height) + 0.5) * (np.pi / height)
+    lat_from = np.pi / 2 - (np.arange(down) + 0.5) * (np.pi / down)
+    step = across // width
+    # Middles of wide texels lie between those of narrow ones: that shift is in the kernel.
+    lon = (np.arange(across) + (step - 1) / 2) * (2 * np.pi / across)
+    cosine = np.sin(lat_to)[:, None, None] * np.sin(lat_from)[None, :, None] + np.cos(lat_to)[:, None, None] * np.cos(lat_from)[
+        None, :, None
+    ] * np.cos(lon)
+    half2 = (1.0 + cosine) / 2.0  # (n.h)^2
+    kernel = np.maximum(cosine, 0.0) / (half2 * (alpha2 - 1.0) + 1.0) ** 2 * solid_angles(across, down)[None, :, None]
+    kernel /= kernel.sum(axis=(1, 2), keepdims=True)
+    # result[i] = sum over k of kernel[i - k] source[k], by Fourier's theorem; what is wanted are its values at multiples of `step`.
+    found = np.einsum("tfk,fkc->tkc", np.fft.rfft(kernel, axis=2), np.fft.rfft(source, axis=1))
+    return np.fft.irfft(found, n=across, axis=1)[:, ::step]
