@@ -28,6 +28,18 @@ def picture(scene: Scene, cull: bool = False):
     return render_shot(scene, shot, settings=RenderSettings(cull=cull))
 
 
+LIGHT_COLUMNS = (
+    *("kind", "linear", "translation", "radiance", "size", "diffuse", "specular", "cone", "focus_tint"),
+    *("shadow", "shadow_color", "shadow_reach", "texture", "link", "shadow_link", "dome"),
+)
+
+
+def light_links(scene: Scene) -> list[int]:
+    """By primId: sets of linked prims that each is in."""
+    links = scene.tables.instances.columns().light_links.numpy()
+    return [int(links[scene.index.gprim_rows[key]]) for key in scene.index.gprim_order]
+
+
 def assert_same(synced: Scene, fresh: Scene, history: list[str], cull: bool = False) -> None:
     """All that is given out: planes, paths, cameras, bodies, what is told."""
     told = f"after {history}"
@@ -39,6 +51,10 @@ def assert_same(synced: Scene, fresh: Scene, history: list[str], cull: bool = Fa
     assert synced.reader.prim_counts == fresh.reader.prim_counts, told
     assert [differing(*pair) for pair in zip(synced.cameras.cameras, fresh.cameras.cameras, strict=True)] == [[]] * len(fresh.cameras), told
     assert synced.lights.label == fresh.lights.label, told
+    for name in LIGHT_COLUMNS:
+        ours, theirs = getattr(synced.lights, name).numpy(), getattr(fresh.lights, name).numpy()
+        assert np.array_equal(ours[: len(fresh.lights)], theirs[: len(fresh.lights)]), f"{name} of lights {told}"
+    assert light_links(synced) == light_links(fresh), told
     for name in ("bodies", "lights"):
         ours, theirs = getattr(synced.reader, name), getattr(fresh.reader, name)
         assert {path: differing(ours[path], theirs[path]) for path in ours} == {path: [] for path in theirs}, told

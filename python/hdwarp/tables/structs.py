@@ -291,7 +291,7 @@ class LightColumns:
 
 @wp.struct
 class DomeTables:
-    """What domes look like, for a radiance of 1, and the pictures of other lights. A row a dome that differs from the others; directions are
+    """What domes look like, for a radiance of 1, and the pictures of other lights. A row a dome unlike the others; directions are
     in the dome's own space: pole +y, middle of the picture +z, +x to its left."""
 
     irradiance: wp.array[wp.vec3f]  # nine a dome: factors of 1, y, z, x, xy, yz, 3zz - 1, xz, xx - yy of a unit normal
