@@ -12,6 +12,16 @@ QUAD = "[(-1, -1, 0), (1, -1, 0), (1, 1, 0), (-1, 1, 0)]"
 _RELATIONSHIP = "rel"
 
 # Type -> (attribute or relationship, USD type, sound value): what is drawn if nothing goes wrong.
+_LIGHT = [
+    ("inputs:intensity", "float", "1"),
+    ("inputs:normalize", "bool", "true"),
+    ("inputs:color", "color3f", "(1, 1, 1)"),
+    ("inputs:colorTemperature", "float", "3000"),
+    ("inputs:enableColorTemperature", "bool", "true"),
+    ("inputs:shaping:cone:angle", "float", "30"),
+    ("inputs:shadow:distance", "float", "3"),
+    ("collection:lightLink:includes", _RELATIONSHIP, "</Hostile>"),
+]
 TEMPLATES: dict[str, list[tuple[str, str, str]]] = {
     "Mesh": [
         ("points", "point3f[]", QUAD),
@@ -99,7 +109,11 @@ TEMPLATES: dict[str, list[tuple[str, str, str]]] = {
     ],
     "RenderVar": [("sourceName", "string", '"distance_to_camera"'), ("dataType", "token", '"float"')],
     "RenderSettings": [("products", _RELATIONSHIP, "[</Hostile/product>]"), ("includedPurposes", "token[]", '["default"]')],
-    "SphereLight": [("inputs:radius", "float", "1"), ("inputs:intensity", "float", "1")],
+    "SphereLight": [("inputs:radius", "float", "1"), *_LIGHT],
+    "DistantLight": [("inputs:angle", "float", "1"), *_LIGHT],
+    "RectLight": [("inputs:width", "float", "1"), ("inputs:texture:file", "asset", "@none.png@"), *_LIGHT],
+    "CylinderLight": [("inputs:length", "float", "1"), ("treatAsLine", "bool", "true"), *_LIGHT],
+    "DomeLight_1": [("inputs:texture:format", "token", '"angular"'), ("poleAxis", "token", '"Z"'), *_LIGHT],
     "SkelRoot": [],
     "Skeleton": [
         ("joints", "token[]", '["a", "a/b"]'),

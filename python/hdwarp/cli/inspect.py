@@ -68,7 +68,7 @@ def inspect_stage(path: str, *, purposes: str | None = None, time: float | None 
             "materials": len(columns.materials),
             "bodies": len(columns.bodies),
         },
-        "lights": columns.light_paths,
+        "lights": {light.path: light.kind.name.lower() if light.visible else "off" for light in columns.lights},
         "sites": [site.path for site in columns.sites],
     }
     return summary, diagnostics
@@ -166,7 +166,7 @@ def show(summary: dict) -> None:
     )
     print("prims: " + (", ".join(f"{name} {count}" for name, count in summary["prims"].items()) or "none"))
     if summary["lights"]:
-        print("lights (not used yet): " + ", ".join(summary["lights"]))
+        print("lights: " + ", ".join(f"{path} ({kind})" for path, kind in summary["lights"].items()))
     if summary["sites"]:
         print("sites: " + ", ".join(summary["sites"]))
 

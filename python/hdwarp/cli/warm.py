@@ -17,7 +17,15 @@ import time
 from dataclasses import dataclass
 
 _PLAIN = (
-    *("tables.bvh_kernels", "tables.refit_kernels", "tables.instances", "tables.previous", "tables.world_trees", "tables.written"),
+    *(
+        "tables.bvh_kernels",
+        "tables.refit_kernels",
+        "tables.instances",
+        "tables.lights",
+        "tables.previous",
+        "tables.world_trees",
+        "tables.written",
+    ),
     *("views.rows", "views.given_rays", "trace.view_rays", "sensors.placing", "sensors.tiles"),
 )
 """Modules with kernels of one variant."""

@@ -6,6 +6,8 @@ import math
 
 import numpy as np
 
+_UNIT = np.eye(3)
+
 
 def distant_size(angle: float) -> float:
     """UsdLux's sizeFactor of a DistantLight that fills ``angle`` degrees: the irradiance of a surface that faces one of radiance 1."""
@@ -19,7 +21,7 @@ def distant_size(angle: float) -> float:
 def sphere_area(axes: np.ndarray, radius: float) -> float:
     """Area of a sphere under the linear map ``axes`` (3, 3): an ellipsoid. Exact where it stays a sphere, else to about 1e-6."""
     gram = axes.T @ axes
-    if np.allclose(gram, gram[0, 0] * np.eye(3), rtol=1e-9, atol=1e-12 * abs(gram[0, 0])):
+    if np.abs(gram - gram[0, 0] * _UNIT).max() <= 1e-9 * gram[0, 0]:
         return 4.0 * math.pi * radius**2 * float(gram[0, 0])
     lengths = np.sqrt(np.maximum(np.linalg.eigvalsh(gram), 0.0))
     z, weights = np.polynomial.legendre.leggauss(64)

@@ -68,6 +68,8 @@ def gather_lights(
     paths, lights = sorted(walk.lights), {}
     world = transforms.columns_from_gf([walk.lights[path].matrix for path in paths])
     finite, invertible = transforms.usable(world)
+    with np.errstate(all="ignore"):  # of those that are left out
+        poses = transforms.rigid(world)
     near = np.abs(world[:, :3, 3]).max(axis=1) * metres_per_unit <= transforms.LARGEST
     for k, path in enumerate(paths):
         walk.diagnostics.owner = path
@@ -78,7 +80,7 @@ def gather_lights(
             continue
         prim = walk.reader.stage.GetPrimAtPath(path)
         try:
-            found, depends = read_light(prim, path, world[k], around, walk.diagnostics)
+            found, depends = read_light(prim, path, world[k], poses[k], around, walk.diagnostics)
         except (TypeError, ValueError, Tf.ErrorException, OverflowError) as error:
             message = f"it cannot be read ({plain_text(error)}); it is off. Mend what this names"
             walk.diagnostics.error(path, "unreadable", message)
@@ -91,10 +93,12 @@ def gather_lights(
     return lights
 
 
-def read_light(prim: Usd.Prim, path: str, world: np.ndarray, around: Surroundings, diagnostics: Diagnostics) -> tuple[Light, list[str]]:
-    """(the light, paths of other prims that say what it is linked to). ``world`` (4, 4): of the prim, in scene units, invertible."""
+def read_light(
+    prim: Usd.Prim, path: str, world: np.ndarray, pose: np.ndarray, around: Surroundings, diagnostics: Diagnostics
+) -> tuple[Light, list[str]]:
+    """(the light, paths of other prims that say what it is linked to). ``world`` (4, 4): of the prim, in scene units, invertible;
+    ``pose``: the same, rigid, for the light to keep."""
     values = LightValues(prim, path, around.time, diagnostics)
-    pose = transforms.rigid(world)
     axes = pose[:3, :3].T @ world[:3, :3]
     pose[:3, 3] *= around.metres_per_unit
     if np.abs(axes - np.eye(3)).max() <= _SNAP:

@@ -34,7 +34,8 @@ def take_frames(walk: Walk, facts: Facts, state: State) -> None:
     if facts.category is Category.CAMERA:
         walk.cameras[state.path] = (state.matrix, state.body)
     if facts.light or facts.category is Category.LIGHT:
-        walk.lights[state.path] = FoundLight(state.matrix, state.body, state.visible and not state.hidden)
+        is_default = all(item == default for _, item, default in state.lods)  # which item a camera chooses does not count
+        walk.lights[state.path] = FoundLight(state.matrix, state.body, state.visible and not state.hidden and is_default)
 
 
 def take_mesh(walk: Walk, facts: Facts, state: State) -> None:

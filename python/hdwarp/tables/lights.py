@@ -279,6 +279,11 @@ class LightTable:
     # -- posing ------------------------------------------------------------------------------------------------------------
 
     @property
+    def shine_from_gprims(self) -> bool:
+        """Whether any are mesh lights, which have rows of instances."""
+        return any(light.kind is LightKind.MESH for light in self.lights)
+
+    @property
     def are_carried(self) -> bool:
         """Whether bodies carry any."""
         return self._carried is not None

@@ -192,8 +192,8 @@ class SceneTables:
         self.materials.sync(index.materials, index.material_id, material_rows, self.textures)
         if bodies_dirty or len(tracker.dirty_rows("cameras")):
             self.cameras.sync(list(index.cameras.values()), self.worlds, self.bodies)
-        # Gprims that shine may have other rows now.
-        if bodies_dirty or posed or copies_moved or len(dirty) or len(tracker.dirty_rows("lights")):
+        rows_moved = self.lights.shine_from_gprims and (copies_moved or len(dirty) > 0)
+        if bodies_dirty or rows_moved or (posed and self.lights.are_carried) or len(tracker.dirty_rows("lights")):
             self.lights.sync(index, self.worlds, self.bodies, self.instances)
         if len(tracker.dirty_rows("instances", DirtyBits.VISIBILITY)):
             self.instances.sync_attributes()
