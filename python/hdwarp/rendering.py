@@ -249,10 +249,6 @@ def _frame_without_planes(
     if scene.index.instance_count == 0:
         diagnostics.warning("/", "nothing-drawn", "no prim of the stage is drawn; the picture is empty")
     note_camera(record, diagnostics)
-    if len(scene.lights) and any(name in ("color", "rgba8") for name in shot.aovs):
-        count = len(scene.lights)
-        message = f"{count} light{'s are' if count > 1 else ' is'} not used: lights are not supported yet, a headlight lights the picture"
-        diagnostics.warning(scene.lights.label[0], "lights", message)
     shot = _without_missing_primvars(shot, tables, diagnostics, leave_out)
     for name in clear:
         if name not in shot.aovs:

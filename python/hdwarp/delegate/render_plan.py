@@ -15,7 +15,8 @@ from hdwarp.delegate.progress import Interests, Progress
 from hdwarp.delegate.render_settings import RenderSettings
 from hdwarp.launch import Pipeline, cut
 from hdwarp.shade.cutout import MAX_LAYERS, mark_cutouts
-from hdwarp.shade.look import Look, TracedScene
+from hdwarp.shade.look import Lights, Look, TracedScene
+from hdwarp.shade.plan import LIT
 from hdwarp.tables.scene_tables import SceneTables
 from hdwarp.tables.structs import Peel, PrimvarColumns, Visibility
 from hdwarp.trace import EVERYTHING, SceneKinds, trace, trace_step
@@ -235,7 +236,8 @@ class RenderPlan:
         direct = {name: target.array for name, target in targets.items() if name not in averaged}
         self.needs_previous = "motion" in direct
         rows = record.views.camera_rows if record.views.cameras is None or record.views.lens_cameras else np.zeros(0, np.int64)
-        self.interests = Interests(np.unique(rows), "materialId" in direct, self.needs_previous)
+        is_lit = settings.integrator != "unlit" and any(name in targets for name in LIT)
+        self.interests = Interests(np.unique(rows), "materialId" in direct, self.needs_previous, is_lit)
         self.made_with: tuple | None = None  # what the pass compares to tell whether the picture is still that of the scene
         self.sample_count = sample_count if averaged else 1
         self._direct, self._clear = direct, dict(clear)
@@ -264,8 +266,10 @@ class RenderPlan:
 
     def follow_tables(self) -> None:
         """Make what `forget_tables` let go of."""
-        if self._is_current:
+        lights = self.record.tables.lights.are_points()  # steps are as many as lights cast shadows
+        if self._is_current and lights == self._lights:
             return
+        self._lights = lights
         self.truth = self._plan(self._direct, self._clear) if self._direct else None
         self.colour = (
             self._plan({"color": self.samples.sample}, self._colour_clear, self.sample_count) if self.samples is not None else None
@@ -285,6 +289,9 @@ class RenderPlan:
 
     def _look(self, sample_count: int) -> Look:
         tables, settings = self.record.tables, self.settings
+        lights = None
+        if len(tables.lights):
+            lights = Lights(tables.lights.columns, tables.lights.domes.columns, self._lights)
         options = {}
         if tables.textures and settings.textures:
             options = {
@@ -299,7 +306,7 @@ class RenderPlan:
             ambient_occlusion=settings.ambient_occlusion,
             light_samples=settings.light_samples,
             sample_count=sample_count,
-            lights=tables.lights,
-            scene=self.record.traced_scene if settings.shadows and tables.lights is not None else None,
+            lights=lights,
+            scene=self.record.traced_scene if settings.shadows and lights is not None else None,
             **options,
         )

@@ -8,6 +8,7 @@ import warp as wp
 
 from hdwarp.aovs.pixel_runs import block_count, lane_options, load_columns, pixel_run, store_triples, world_ray
 from hdwarp.shade.ambient import reflected_around
+from hdwarp.shade.area_lights import light_form
 from hdwarp.shade.inputs import (
     CLEARCOAT,
     CLEARCOAT_ROUGHNESS,
@@ -20,11 +21,14 @@ from hdwarp.shade.inputs import (
     SurfaceConstants,
     SurfacePlanes,
 )
+from hdwarp.shade.light_samples import shaping
+from hdwarp.shade.shape_lights import Surface, reflected_shape, reflected_sky
 from hdwarp.shade.surface import diffuse_part, reflected, specular_at_edge, specular_at_zero
-from hdwarp.tables.structs import DISTANT_LIGHT, POINT_LIGHT, LightColumns, ViewRow
+from hdwarp.tables.structs import DISTANT_LIGHT, DOME_LIGHT, MESH_LIGHT, POINT_LIGHT, DomeTables, LightColumns, ViewRow
 
-HEADLIGHT = 0.8  # radiance that white paper facing the camera has by the camera's light ...
-SOFT_DOME = 0.2  # ... and any white paper by the dome that goes with it; where nothing else lights a stage
+HEADLIGHT = 0.65  # radiance that white paper facing the camera has by the camera's light ...
+SOFT_DOME = 0.35  # ... and any white paper by the dome that goes with it; where nothing else lights a stage
+_SMALL = wp.constant(0.02)  # sine of half the angle of a distant light that counts as a point
 _LEAST = 1.0e-4  # cosine towards the viewer: what is seen faces him
 
 
@@ -33,6 +37,7 @@ class Lighting:
     """The lights of a scene, and which of them a launch adds."""
 
     lights: LightColumns
+    domes: DomeTables
     first: wp.int32  # of the lights of a view's world, globals first: from this one on ...
     count: wp.int32  # ... as many in all
     camera: wp.float32  # HEADLIGHT where a world has no lights, 0: none
@@ -275,22 +280,52 @@ def lighting_kernel(lanes: int, given: bool, lit: bool) -> wp.Kernel:
                 for k in range(lighting.first, wp.min(lighting.first + lighting.count, lights)):
                     which = light_row(lighting.lights, view.world, k)
                     kind = lighting.lights.kind[which]
-                    if kind < 0:
+                    if kind < 0 or kind == MESH_LIGHT:
                         continue
                     linear = lighting.lights.linear[which]
                     radiance = lighting.lights.radiance[which]
                     of_diffuse, of_specular = lighting.lights.diffuse[which], lighting.lights.specular[which]
                     at = light_place(lighting.lights, which, k < lighting.lights.start[1], view)
-                    if kind == DISTANT_LIGHT:
-                        power = lighting.lights.size[which][1]
-                        toward = wp.normalize(wp.vec3f(linear[0, 2], linear[1, 2], linear[2, 2]))
+                    size = lighting.lights.size[which]
+                    axis = wp.normalize(wp.vec3f(linear[0, 2], linear[1, 2], linear[2, 2]))  # against the way it shines
+                    cone = lighting.lights.cone[which]
+                    for lane in range(LANES):
+                        wr[lane] = radiance[0]
+                        wg[lane] = radiance[1]
+                        wb[lane] = radiance[2]
+                    if lighting.visibility:
+                        shade = lighting.lights.shadow_color[which]
+                        free = load_scalars(lighting.visibility, low, high, (k - lighting.first) * lighting.stride + pixel)
                         for lane in range(LANES):
-                            lx[lane] = toward[0]
-                            ly[lane] = toward[1]
-                            lz[lane] = toward[2]
-                            wr[lane] = radiance[0] * power
-                            wg[lane] = radiance[1] * power
-                            wb[lane] = radiance[2] * power
+                            v = free[0, lane]
+                            wr[lane] = wr[lane] * (v + (1.0 - v) * shade[0])
+                            wg[lane] = wg[lane] * (v + (1.0 - v) * shade[1])
+                            wb[lane] = wb[lane] * (v + (1.0 - v) * shade[2])
+                    link = lighting.lights.link[which]
+                    if link != 0:
+                        for lane in range(LANES):
+                            linked = wp.where((lighting.links[lighting.sources[row[lane]]] & link) != 0, 1.0, 0.0)
+                            wr[lane] = wr[lane] * linked
+                            wg[lane] = wg[lane] * linked
+                            wb[lane] = wb[lane] * linked
+                    if cone[3] != 0.0 and kind != DOME_LIGHT:
+                        tint = lighting.lights.focus_tint[which]
+                        for lane in range(LANES):
+                            x, y, z = at[0] - px[lane], at[1] - py[lane], at[2] - pz[lane]
+                            unit = 1.0 / wp.sqrt(wp.max(x * x + y * y + z * z, 1.0e-30))
+                            cosine = wp.where(kind == DISTANT_LIGHT, 1.0, (x * axis[0] + y * axis[1] + z * axis[2]) * unit)
+                            spot = shaping(cosine, cone, tint)
+                            wr[lane] = wr[lane] * spot[0]
+                            wg[lane] = wg[lane] * spot[1]
+                            wb[lane] = wb[lane] * spot[2]
+                    if kind == DISTANT_LIGHT and size[1] < _SMALL:
+                        for lane in range(LANES):
+                            lx[lane] = axis[0]
+                            ly[lane] = axis[1]
+                            lz[lane] = axis[2]
+                            wr[lane] = wr[lane] * size[2]
+                            wg[lane] = wg[lane] * size[2]
+                            wb[lane] = wb[lane] * size[2]
                     elif kind == POINT_LIGHT:
                         for lane in range(LANES):
                             x, y, z = at[0] - px[lane], at[1] - py[lane], at[2] - pz[lane]
@@ -299,16 +334,33 @@ def lighting_kernel(lanes: int, given: bool, lit: bool) -> wp.Kernel:
                             lx[lane] = x * unit
                             ly[lane] = y * unit
                             lz[lane] = z * unit
-                            wr[lane] = radiance[0] / squared
-                            wg[lane] = radiance[1] / squared
-                            wb[lane] = radiance[2] / squared
+                            wr[lane] = wr[lane] / squared
+                            wg[lane] = wg[lane] / squared
+                            wb[lane] = wb[lane] / squared
                     else:
+                        form = light_form(kind, size, linear)
+                        picture, sky = lighting.lights.texture[which], lighting.lights.dome[which]
                         for lane in range(LANES):
                             if hit[lane] != 0:
-                                added = wp.vec3f(at[0] - px[lane], 0.0, 0.0)
-                                sr[lane] += added[0]
-                                sg[lane] += added[1]
-                                sb[lane] += added[2]
+                                surface = Surface()
+                                surface.normal = wp.vec3f(nx[lane], ny[lane], nz[lane])
+                                surface.viewer = wp.vec3f(dx[lane], dy[lane], dz[lane])
+                                surface.n_v = n_v[lane]
+                                surface.diffuse = wp.vec3f(kr[lane], kg[lane], kb[lane])
+                                surface.f0 = wp.vec3f(zr[lane], zg[lane], zb[lane])
+                                surface.f90 = wp.vec3f(er[lane], eg[lane], eb[lane])
+                                surface.roughness = rough[lane]
+                                surface.coat = coat[lane]
+                                surface.coat_roughness = coat_rough[lane]
+                                added = wp.vec3f()
+                                if kind == DOME_LIGHT:
+                                    added = reflected_sky(lighting.domes, sky, linear, surface, of_diffuse, of_specular) * open_[lane]
+                                else:
+                                    to_light = at - wp.vec3f(px[lane], py[lane], pz[lane])
+                                    added = reflected_shape(form, lighting.domes, picture, to_light, surface, of_diffuse, of_specular)
+                                sr[lane] += added[0] * wr[lane]
+                                sg[lane] += added[1] * wg[lane]
+                                sb[lane] += added[2] * wb[lane]
                         continue
                     for lane in range(LANES):
                         hx, hy, hz = lx[lane] + dx[lane], ly[lane] + dy[lane], lz[lane] + dz[lane]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hdwarp.tables.structs import (
+    DomeTables,
     InstanceColumns,
     LightColumns,
     MeshColumns,
@@ -21,6 +22,7 @@ class Lights:
     """The lights of a scene."""
 
     columns: LightColumns
+    domes: DomeTables
     is_point: Sequence[bool]  # of each light that a world has, globals first: whether it is a POINT in all worlds
 
 

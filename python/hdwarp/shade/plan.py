@@ -92,7 +92,8 @@ class ColourPlan:
         each = max(1, look.light_samples // look.sample_count)
         for k, is_point in enumerate(look.lights.is_point):
             samples = range(sample, sample + 1) if is_point else range(sample * each, (sample + 1) * each)
-            self._shadows.look(scene, surface, look.lights.columns, k, samples, packed=is_point, visibility=self._visibility)
+            lights = [look.lights.columns, look.lights.domes, k]
+            self._shadows.look(scene, surface, *lights, samples, packed=is_point, visibility=self._visibility)
             for kernel, arguments in self._lighting(k, 1, self._visibility, begin=k == 0):
                 steps.launch(kernel, arguments)
         steps.launch(*self._last)
@@ -141,7 +142,8 @@ class ColourPlan:
         seen, look, steps = self._seen, self._look, self._steps
         lighting = Lighting()
         if look.lights is not None:
-            lighting.lights = look.lights.columns
+            lighting.lights, lighting.domes = look.lights.columns, look.lights.domes
+            lighting.sources, lighting.links = seen.instances.source, seen.instances.light_links
         lighting.first, lighting.count = first, count
         lighting.camera, lighting.dome = (HEADLIGHT, SOFT_DOME) if look.camera_light else (0.0, 0.0)
         if visibility is not None:

@@ -13,14 +13,12 @@ import numpy as np
 import warp as wp
 
 from hdwarp.launch import launch
+from hdwarp.shade.area_lights import LightForm, light_form
+from hdwarp.shade.domes import dome_radiance, dome_sample
 from hdwarp.shade.light_samples import sample_light
 from hdwarp.shade.lighting import light_count_of, light_place, light_row
 from hdwarp.shade.look import TracedScene
-from hdwarp.tables.structs import (
-    LightColumns,
-    ViewRow,
-    Visibility,
-)
+from hdwarp.tables.structs import DOME_LIGHT, MESH_LIGHT, DomeTables, LightColumns, ViewRow, Visibility
 from hdwarp.trace.bundles import RayBundle, RayBundles, packets_of
 from hdwarp.trace.free import occluded
 
@@ -112,6 +110,7 @@ def _rays_to_lights(
     geometric: wp.array[wp.vec3f],
     normals: wp.array[wp.vec3f],
     lights: LightColumns,
+    domes: DomeTables,
     k: wp.int32,
     sample: wp.int32,
     packed: wp.int32,
@@ -130,10 +129,14 @@ def _rays_to_lights(
     row = wp.int32(0)
     kind = wp.int32(-1)
     at = wp.vec3f()
+    linear = wp.mat33f()
+    form = LightForm()
     if lit:
         row = light_row(lights, view.world, k)
-        kind = lights.kind[row]
+        kind = wp.where(lights.shadow[row] == 0 or lights.kind[row] == MESH_LIGHT, -1, lights.kind[row])
         at = light_place(lights, row, k < lights.start[1], view)
+        linear = lights.linear[row]
+        form = light_form(kind, lights.size[row], linear)
     top = view.y0 - 8 * view.tile_y0 + y
     start = view.record + top * 16 * view.tiles_x + view.x0 - 16 * view.tile_x0
     for x in range(view.width):
@@ -154,7 +157,14 @@ def _rays_to_lights(
             reach = _OFFSET * wp.length(here)
             here = here + side * reach
             uv = sample_point(view.x0 + x, view.y0 + y, k, sample)
-            towards, distance, bright = sample_light(lights, row, at - here, uv)
+            towards, distance, bright = sample_light(form, at - here, uv[0], uv[1])
+            if kind == DOME_LIGHT:
+                found = dome_sample(domes, lights.dome[row], uv[0], uv[1])
+                local = wp.vec3f(found[0], found[1], found[2])
+                towards = wp.normalize(linear * local)
+                distance = wp.inf
+                color = dome_radiance(domes, lights.dome[row], local)
+                bright = (0.2126 * color[0] + 0.7152 * color[1] + 0.0722 * color[2]) / wp.max(found[3], 1.0e-20)
             weight = bright * wp.max(wp.dot(normal, towards), 0.0)
             if weight > 0.0 and wp.dot(side, towards) > 0.0:
                 direction = towards
@@ -233,6 +243,7 @@ class Shadows:
         scene: TracedScene,
         surface: ShadowSurface,
         lights: LightColumns,
+        domes: DomeTables,
         k: int,
         samples: range,
         *,
@@ -247,7 +258,7 @@ class Shadows:
         origins = None if packed else self._rays.origins
         for sample in samples:
             views = [self._views, self._width, self._height]
-            shown = [surface.record, surface.positions, surface.geometric, surface.normals, lights, k, sample, int(packed)]
+            shown = [surface.record, surface.positions, surface.geometric, surface.normals, lights, domes, k, sample, int(packed)]
             launch(_rays_to_lights, self._view_count * self._height, [*views, *shown], [self._rays], device=device)
             occluded(
                 self._bundles,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 
@@ -282,6 +283,17 @@ class LightTable:
     def shine_from_gprims(self) -> bool:
         """Whether any are mesh lights, which have rows of instances."""
         return any(light.kind is LightKind.MESH for light in self.lights)
+
+    def are_points(self) -> list[bool]:
+        """Of each light that a world has, globals first, as many as the world with the most has: whether it is a POINT in all worlds, as
+        the stage has it."""
+        kinds = np.array([light.kind is LightKind.POINT for light in self.lights], bool)[self.record]
+        start = self.world_start
+        shared, own = kinds[: start[1]], []
+        for first, last in itertools.pairwise(start[1:]):
+            own += [True] * (last - first - len(own))
+            own[: last - first] = (np.array(own[: last - first], bool) & kinds[first:last]).tolist()
+        return [*shared.tolist(), *own]
 
     @property
     def are_carried(self) -> bool:
