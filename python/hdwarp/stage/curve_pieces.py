@@ -12,7 +12,7 @@ from hdwarp.stage.columns import BALL, CAPPED_END, CAPPED_START, STRAIGHT
 from hdwarp.stage.curve_bases import Pieces, joined, linear_bezier
 
 DEEPEST = 8  # how often a segment is halved at most
-TUBE_TURN, RIBBON_TURN = math.radians(20.0), math.radians(12.0)
+TURN = math.radians(20.0)  # of a piece at most
 _UNEVEN = 2.0  # largest ratio of the lengths of the parts of a piece's control polygon
 _BEND = 0.1  # largest second difference of the radii, of the mean part of the control polygon
 _JOINT = math.radians(0.5)  # a smaller angle between pieces shows no gap

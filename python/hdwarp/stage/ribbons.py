@@ -14,7 +14,7 @@ from hdwarp.stage.curve_pieces import Cut
 from hdwarp.stage.widths import Widths
 
 _SIDES = (-1.0, 1.0)
-_TOLERANCE = 1e-4  # of the radius
+_TOLERANCE = 0.85e-4  # of the radius, at the three places looked at: edges are within 1e-4 between them too
 _LONGEST_MITRE = 2.0  # of the half width
 _ALONG = 1e-6  # sine of the angle to the curve below which a normal says nothing
 
@@ -72,7 +72,7 @@ def ribbons(
 
 def _part(pieces: Pieces, run: np.ndarray, closed: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
     """(segment (n,), edges (8 n, 3) float32, code (n,), segments that have pieces which cannot be drawn) of whole runs of ``pieces``."""
-    cut = curve_pieces.cut(pieces, run, closed, turn=curve_pieces.RIBBON_TURN, radius=3, across=slice(4, 7))
+    cut = curve_pieces.cut(pieces, run, closed, turn=curve_pieces.TURN, radius=3, across=slice(4, 7))
     cut = _refined(cut, run, closed)
     one, other, good = _edges(cut)
     straight = curve_pieces.is_straight(one, None) & curve_pieces.is_straight(other, None)

@@ -31,7 +31,7 @@ def tubes(segments: Segments, points: np.ndarray, widths: Widths, path: str, dia
 
 def _part(pieces: Pieces, run: np.ndarray, closed: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(segment (n,), control points and radii (4 n, 4) float32, code (n,)) of whole runs of ``pieces``."""
-    cut = curve_pieces.cut(pieces, run, closed, turn=curve_pieces.TUBE_TURN, radius=3)
+    cut = curve_pieces.cut(pieces, run, closed, turn=curve_pieces.TURN, radius=3)
     pieces, codes = curve_pieces.with_balls(cut, curve_pieces.joints(cut))
     return pieces.segment, pieces.control.astype(np.float32).reshape(-1, 4), codes
 
