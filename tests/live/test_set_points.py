@@ -1,4 +1,4 @@
-"""Points and primvars that a caller sets on the device: the pictures of a stage with these values authored."""
+"""Points that a caller sets on the device: the pictures of a stage with these points authored."""
 
 from __future__ import annotations
 
@@ -6,85 +6,12 @@ import numpy as np
 import pytest
 import warp as wp
 from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics, Vt
-from tests.live.live_edits import LiveStage
-from tests.live.live_more import RichStage
-from tests.live.test_live_stage import SEQUENCES
-from tests.live.test_live_stage import assert_same as assert_equal_scenes
+from tests.live.sheets import AOVS, SIZE, add_sheet, assert_same, authored, deformed, new_stage, picture, sheet
 
 import hdwarp
-from hdwarp.errors import ArgumentError, Error
-from hdwarp.stage.columns import GeometryKind
-from hdwarp.tables import bvh, refit_kernels
-from hdwarp.tables import written as written_tables
+from hdwarp.errors import ArgumentError
 from hdwarp.views.conform import image_spec
 from hdwarp.views.rows import View, ViewTable
-
-SIDE = 13
-AOVS = ("distance_to_image_plane", "primId", "instanceId", "elementId", "triangleId", "barycentric", "bodyId", "normal", "Ngeom", "color")
-SIZE = (96, 72)
-
-
-def sheet(side: int = SIDE) -> tuple[np.ndarray, np.ndarray]:
-    """(P, 3) points and (T, 3) triangles of a square of 2 x 2 in xy."""
-    x, y = np.meshgrid(np.linspace(-1, 1, side), np.linspace(-1, 1, side))
-    points = np.stack([x, y, 0 * x], -1).reshape(-1, 3).astype(np.float32)
-    corner = (np.arange(side - 1)[:, None] * side + np.arange(side - 1)).reshape(-1, 1)
-    return points, np.concatenate([corner + (0, 1, side + 1), corner + (0, side + 1, side)]).astype(np.int32)
-
-
-def add_sheet(stage: Usd.Stage, path: str, place=(0, 0, 0), points=None, scheme="catmullClark", quads=False) -> UsdGeom.Mesh:
-    authored, triangles = sheet()
-    mesh = UsdGeom.Mesh.Define(stage, path)
-    mesh.CreatePointsAttr(Vt.Vec3fArray.FromNumpy(authored if points is None else points))
-    counts, indices = np.full(len(triangles), 3, np.int32), triangles.reshape(-1)
-    if quads:
-        corner = (np.arange(SIDE - 1)[:, None] * SIDE + np.arange(SIDE - 1)).reshape(-1, 1)
-        indices = (corner + (0, 1, SIDE + 1, SIDE)).astype(np.int32).reshape(-1)
-        counts = np.full(len(indices) // 4, 4, np.int32)
-    mesh.CreateFaceVertexCountsAttr(Vt.IntArray.FromNumpy(counts))
-    mesh.CreateFaceVertexIndicesAttr(Vt.IntArray.FromNumpy(indices))
-    mesh.CreateSubdivisionSchemeAttr(scheme)
-    mesh.AddTranslateOp().Set(Gf.Vec3d(*place))
-    return mesh
-
-
-def new_stage() -> Usd.Stage:
-    stage = Usd.Stage.CreateInMemory()
-    UsdGeom.SetStageMetersPerUnit(stage, 1.0)
-    camera = UsdGeom.Camera.Define(stage, "/cam")
-    camera.CreateFocalLengthAttr(30.0)
-    camera.CreateClippingRangeAttr((0.1, 1000.0))
-    camera.AddTranslateOp().Set((0.3, 0.2, 9))
-    return stage
-
-
-def deformed(seed: int, size: float = 0.3) -> np.ndarray:
-    return (sheet()[0] + np.random.default_rng(seed).normal(size=(SIDE * SIDE, 3)) * size).astype(np.float32)
-
-
-def picture(scene: hdwarp.Scene, aovs=AOVS, state=None) -> dict[str, np.ndarray]:
-    sensor = hdwarp.SensorCamera(scene, cameras="/cam", resolution=SIZE)
-    out = sensor.allocate(aovs)
-    sensor.update(state, out)
-    return {name: array.numpy()[0] for name, array in out.items()}
-
-
-def authored(stage: Usd.Stage, path: str, points: np.ndarray) -> hdwarp.Scene:
-    """A scene of a copy of the stage with other points."""
-    layer = Sdf.Layer.CreateAnonymous(".usda")
-    layer.TransferContent(stage.Flatten() if stage.GetPrototypes() else stage.GetRootLayer())
-    copy = Usd.Stage.Open(layer)
-    UsdGeom.Mesh.Get(copy, path).GetPointsAttr().Set(Vt.Vec3fArray.FromNumpy(np.ascontiguousarray(points)))
-    return hdwarp.Scene(copy, device="cpu")
-
-
-def assert_same(ours: dict[str, np.ndarray], theirs: dict[str, np.ndarray]) -> None:
-    for name, plane in ours.items():
-        if plane.dtype.kind == "i" or name in ("barycentric", "normal", "Ngeom"):
-            assert np.array_equal(plane, theirs[name], equal_nan=True), name
-        else:
-            np.testing.assert_allclose(plane, theirs[name], rtol=1e-6, err_msg=name)
-    assert (ours["primId"] >= 0).any()
 
 
 @pytest.mark.parametrize("scheme", ["catmullClark", "none"])
@@ -308,66 +235,6 @@ def test_a_rebuild_of_all_meshes_keeps_points(device):
         assert_same(picture(scene), picture(authored(stage, "/World/cloth", deformed(1))))
 
 
-def test_later_calls_allocate_nothing_and_launch_little(device, monkeypatch):
-    """What is launched does not grow with the mesh; addresses of all columns stay."""
-    stage = new_stage()
-    add_sheet(stage, "/World/cloth")
-    with hdwarp.Scene(stage, device=device) as scene:
-        sensor = hdwarp.SensorCamera(scene, cameras="/cam", resolution=SIZE)
-        out = sensor.allocate(["normal", "color"])
-        arrays = [wp.array(deformed(i), dtype=wp.vec3f, device=device) for i in range(3)]
-        heat = wp.array(np.linspace(0, 1, len(deformed(0)), dtype=np.float32), device=device)
-        scene.set_points("/World/cloth", arrays[0])
-        scene.set_primvar("/World/cloth", "heat", heat)
-        scene.set_primvar("/World/cloth", "displayColor", arrays[0])
-        out |= sensor.allocate(["primvars:heat"])
-        sensor.update(None, out)
-        version, launches = scene.tables.layout_version, []
-        with monkeypatch.context() as patch:
-            patch.setattr(type(scene.device.get_allocator()), "allocate", lambda *_: pytest.fail("memory was allocated"))
-            for module in (written_tables, bvh):
-                original = module.launch
-                patch.setattr(module, "launch", lambda kernel, *a, _o=original, **k: (launches.append(kernel.key), _o(kernel, *a, **k)))
-            for array in arrays:
-                scene.set_points("/World/cloth", array)
-                scene.set_primvar("/World/cloth", "heat", heat)
-                scene.set_primvar("/World/cloth", "displayColor", array)
-                sensor.update(None, out)
-        assert scene.tables.layout_version == version
-        assert len(launches) == 3 * (4 + 1 + 1 + 2), launches
-        assert refit_kernels.fill_leaves.key in launches
-
-
-@pytest.mark.parametrize("given", ["vec3f", "rows", "numpy", "strided", "interface", "dlpack"])
-def test_arrays_of_any_library(given, device):
-    points = deformed(4)
-
-    class Interface:
-        def __init__(self, name: str) -> None:
-            setattr(self, name, getattr(points, name))
-
-    class Dlpack:
-        __dlpack__, __dlpack_device__ = points.__dlpack__, points.__dlpack_device__
-
-    wide = np.zeros((len(points), 4), np.float32)
-    wide[:, :3] = points
-    arrays = {
-        "vec3f": lambda: wp.array(points, dtype=wp.vec3f, device=device),
-        "rows": lambda: wp.array(points, dtype=wp.float32, device=device),
-        "numpy": lambda: points,
-        "strided": lambda: wide[:, :3],
-        "interface": lambda: Interface("__array_interface__"),
-        "dlpack": Dlpack,
-    }
-    if given in ("interface", "dlpack") and device != "cpu":
-        pytest.skip("these are of the host")
-    stage = new_stage()
-    add_sheet(stage, "/World/cloth")
-    with hdwarp.Scene(stage, device=device) as scene:
-        scene.set_points("/World/cloth", arrays[given]())
-        assert_same(picture(scene), picture(authored(stage, "/World/cloth", points)))
-
-
 def test_far_and_tiny_meshes(device):
     """Points on the device are less a centre and over a scale: those of the authored mesh."""
     stage = new_stage()
@@ -380,21 +247,6 @@ def test_far_and_tiny_meshes(device):
         assert np.array_equal(ours["primId"], theirs["primId"])
         assert np.array_equal(ours["normal"], theirs["normal"])
         np.testing.assert_allclose(ours["distance_to_image_plane"], theirs["distance_to_image_plane"], rtol=1e-6)
-
-
-def test_progressive_pictures_start_over(device):
-    stage = new_stage()
-    add_sheet(stage, "/World/cloth")
-    with hdwarp.Scene(stage, device=device) as scene:
-        scene.set_points("/World/cloth", deformed(0))
-        task = scene.delegate.create_render_pass(samples=4)
-        views = scene.delegate.create_views("/cam", SIZE)
-        out = {"color": wp.zeros((1, SIZE[1], SIZE[0]), dtype=wp.vec4f, device=device)}
-        for _ in range(4):
-            task.execute(views, out, progressive=True)
-        assert task.is_converged
-        scene.set_points("/World/cloth", deformed(1))
-        assert not task.is_converged
 
 
 def test_motion_of_points_that_are_set(device):
@@ -429,173 +281,3 @@ def test_motion_of_points_that_are_set(device):
         np.testing.assert_allclose(boxes[1].numpy()[cloth], both.max(axis=0), atol=1e-5)
         scene.sync()
         assert not picture(scene, ("motion",))["motion"].any()
-
-
-# -- primvars -------------------------------------------------------------------------------------------------------------
-
-
-def with_primvar(stage: Usd.Stage, name: str, interpolation: str, values: np.ndarray) -> dict[str, np.ndarray]:
-    layer = Sdf.Layer.CreateAnonymous(".usda")
-    layer.TransferContent(stage.GetRootLayer())
-    copy = Usd.Stage.Open(layer)
-    kinds = {1: Sdf.ValueTypeNames.FloatArray, 2: Sdf.ValueTypeNames.Float2Array, 3: Sdf.ValueTypeNames.Color3fArray}
-    arrays = {1: Vt.FloatArray, 2: Vt.Vec2fArray, 3: Vt.Vec3fArray}
-    width = values.shape[1]
-    primvars = UsdGeom.PrimvarsAPI(copy.GetPrimAtPath("/World/cloth"))
-    primvars.RemovePrimvar(name)
-    flat = values[:, 0] if width == 1 else values
-    primvars.CreatePrimvar(name, kinds[width], interpolation).Set(arrays[width].FromNumpy(np.ascontiguousarray(flat)))
-    return picture(hdwarp.Scene(copy, device="cpu"), ("color", f"primvars:{name}", "primId"))
-
-
-@pytest.mark.parametrize(("name", "width"), [("heat", 1), ("heat", 2), ("heat", 3), ("displayColor", 3)])
-@pytest.mark.parametrize("interpolation", ["vertex", "uniform", "faceVarying", "constant"])
-def test_values_as_if_authored(name, interpolation, width, device):
-    stage = new_stage()
-    mesh = add_sheet(stage, "/World/cloth")
-    other = add_sheet(stage, "/World/same", (1, 0, -1))
-    for prim in (mesh, other):
-        prim.CreateDisplayColorPrimvar("vertex").Set([(0.2, 0.4, 0.6)] * SIDE**2)
-    faces = 2 * (SIDE - 1) ** 2
-    count = {"vertex": SIDE**2, "uniform": faces, "faceVarying": 3 * faces, "constant": 1}[interpolation]
-    with hdwarp.Scene(stage, device=device) as scene:
-        before = picture(scene, ("color", "primId"))
-        for frame in range(2):
-            values = np.random.default_rng(frame).random((count, width), np.float32)
-            scene.set_primvar("/World/cloth", name, wp.array(values, dtype=wp.float32, device=device))
-            ours = picture(scene, ("color", f"primvars:{name}", "primId"))
-            theirs = with_primvar(stage, name, interpolation, values)
-            for plane in ours:
-                assert np.array_equal(ours[plane], theirs[plane]), plane
-        mesh.GetPrim().GetAttribute("xformOp:translate").Set(Gf.Vec3d(0.1, 0, 0))
-        scene.sync()
-        ours, theirs = picture(scene, ("color", f"primvars:{name}", "primId")), with_primvar(stage, name, interpolation, values)
-        for plane in ours:
-            assert np.array_equal(ours[plane], theirs[plane]), plane
-        mesh.GetPrim().GetAttribute("xformOp:translate").Set(Gf.Vec3d(0, 0, 0))
-        scene.sync()
-        scene.set_primvar("/World/cloth", name, None)
-        after = picture(scene, ("color", "primId"))
-        assert np.array_equal(after["color"], before["color"])
-        assert "heat" not in scene.tables.primvar_names()
-        assert len(scene.index.meshes) == 1
-
-
-def test_shape_and_interpolation_may_change(device):
-    stage = new_stage()
-    add_sheet(stage, "/World/cloth")
-    UsdGeom.Sphere.Define(stage, "/World/ball").AddTranslateOp().Set((-1.5, 0, 1))
-    with hdwarp.Scene(stage, device=device) as scene:
-        for values in (np.ones((SIDE**2, 1), np.float32), np.full((1, 2), 2, np.float32), np.full((SIDE**2, 3), 3, np.float32)):
-            scene.set_primvar("/World/cloth", "primvars:heat", values)
-            scene.set_primvar("/World/ball", "heat", np.full((1, values.shape[1]), 7, np.float32))
-            planes = picture(scene, ("primvars:heat", "primId"))
-            heat = planes["primvars:heat"].reshape(*planes["primId"].shape, -1)
-            assert heat.shape[-1] == values.shape[1]
-            for path, value in (("/World/cloth", values[0, 0]), ("/World/ball", 7.0)):
-                np.testing.assert_allclose(heat[planes["primId"] == scene.index.prim_paths.index(path)], value, rtol=1e-6)
-
-
-def test_the_stage_wins_where_it_has_another_value(device):
-    stage = new_stage()
-    mesh = add_sheet(stage, "/World/cloth")
-    mesh.CreateDisplayColorPrimvar("vertex").Set([(0.2, 0.4, 0.6)] * SIDE**2)
-    with hdwarp.Scene(stage, device=device) as scene:
-        points, red = deformed(1, 0.1), np.tile(np.float32((1, 0, 0)), (SIDE**2, 1))
-        scene.set_primvar("/World/cloth", "displayColor", red)
-        scene.set_points("/World/cloth", points)
-        mesh.GetDisplayColorPrimvar().Set([(0.9, 0.4, 0.6)] * SIDE**2)
-        scene.sync()
-        assert_same(picture(scene), picture(authored(stage, "/World/cloth", points)))
-        scene.set_primvar("/World/cloth", "displayColor", red)
-        mesh.GetPointsAttr().Set(Vt.Vec3fArray.FromNumpy(deformed(2, 0.1)))
-        scene.sync()
-        planes = picture(scene, ("albedo", "primId"))
-        assert (planes["albedo"][planes["primId"] == 0] == (1, 0, 0, 1)).all()
-
-
-def test_normals_may_be_set(device):
-    stage = new_stage()
-    add_sheet(stage, "/World/cloth")
-    with hdwarp.Scene(stage, device=device) as scene:
-        for values in (np.tile(np.float32((0, 3, 4)), (SIDE**2, 1)), np.float32([(0, 3, 4)])):
-            scene.set_primvar("/World/cloth", "normals", values)
-            scene.set_points("/World/cloth", deformed(1, 0.01))
-            planes = picture(scene)
-            np.testing.assert_allclose(
-                planes["normal"][planes["primId"] == 0], np.float32([(0, 0.6, 0.8)]).repeat((planes["primId"] == 0).sum(), 0), atol=1e-6
-            )
-
-
-def test_bad_calls_name_what_was_given_and_what_would_do(device):
-    stage = new_stage()
-    add_sheet(stage, "/World/cloth")
-    UsdGeom.Sphere.Define(stage, "/World/ball")
-    points = deformed(0)
-    scene = hdwarp.Scene(stage, device=device)
-    before = picture(scene)
-    for error, call in {
-        r"shape \(168, 3\); expected \(169, 3\)": lambda: scene.set_points("/World/cloth", points[:-1]),
-        r"shape \(169, 2\); expected \(169, 3\)": lambda: scene.set_points("/World/cloth", points[:, :2]),
-        r"float16 of shape \(169, 3\); expected float32": lambda: scene.set_points("/World/cloth", points.astype(np.float16)),
-        "given as list; expected": lambda: scene.set_points("/World/cloth", points.tolist()),
-        "nothing is drawn at </World>; below it are </World/ball>, </World/cloth>": lambda: scene.set_points("/World", points),
-        "</World/ball> is no mesh but a sphere": lambda: scene.set_points("/World/ball", points),
-        "nothing is drawn at </no>; the scene draws": lambda: scene.set_points("/no", None),
-        r"168 values; expected 169 \(vertex\) or 288 \(uniform\)": lambda: scene.set_primvar("/World/cloth", "heat", points[:-1, :1]),
-        "5 components; expected 1 to 4": lambda: scene.set_primvar("/World/cloth", "heat", np.zeros((169, 5), np.float32)),
-        r"169 values; expected 288 \(uniform\)": lambda: scene.set_primvar("/World/cloth", "h", points, interpolation="uniform"),
-        "interpolation='face'": lambda: scene.set_primvar("/World/cloth", "heat", points, interpolation="face"),
-        r"169 values; expected 1 \(constant\)": lambda: scene.set_primvar("/World/ball", "heat", points),
-        "name='': expected": lambda: scene.set_primvar("/World/cloth", "", points),
-    }.items():  # fmt: skip
-        with pytest.raises(ArgumentError, match=error):
-            call()
-    assert_same(picture(scene), before)
-    assert len(scene.index.meshes) == 1
-    scene.close()
-    for call in (lambda: scene.set_points("/World/cloth", points), lambda: scene.set_primvar("/World/cloth", "heat", points)):
-        with pytest.raises(Error, match="the scene is closed"):
-            call()
-
-
-@pytest.mark.parametrize("kind", [LiveStage, RichStage])
-@pytest.mark.parametrize("seed", range(max(SEQUENCES // 3, 1)))
-def test_edits_between_calls(seed, kind, device):
-    """Whatever is edited: the bits of a scene opened afresh that gets the values which are still set."""
-    live, history = kind(500 + seed), []
-    given: dict[tuple[str, str | None], np.ndarray] = {}
-
-    def give(scene: hdwarp.Scene, path: str, name: str | None) -> None:
-        if name is None:
-            scene.set_points(path, given[path, name])
-        else:
-            scene.set_primvar(path, name, given[path, name])
-
-    with hdwarp.Scene(live.stage, device=device, time=live.time) as scene:
-        for _ in range(5):
-            rows = {path: scene.index.mesh_row(path) for path in scene.index.prim_paths}
-            found = {path: scene.index.meshes[row] for path, row in rows.items() if row >= 0}
-            meshes = [
-                path for path, mesh in found.items() if mesh.form in (GeometryKind.MESH, GeometryKind.POINTS)
-            ]  # none of curves can be
-            for path in live.rng.choice(meshes, min(3, len(meshes)), replace=False).tolist() if meshes else ():
-                name, mesh = [None, "heat", "displayColor"][live.rng.integers(3)], found[path]
-                count = mesh.face_count if name and mesh.form is GeometryKind.POINTS else len(mesh.points)
-                width = 1 if name == "heat" else 3
-                given[path, name] = live.rng.normal(size=(1 if live.chance(0.3) and name else count, width)).astype(np.float32)
-                give(scene, path, name)
-                history.append(f"set {name or 'points'} of {path}")
-            history += [live.edit() for _ in range(live.rng.integers(1, 4))]
-            scene.sync(live.time)
-            written = scene.index.written
-            with hdwarp.Scene(live.stage, device=device, time=live.time) as fresh:
-                for path, name in given:
-                    if path in written.paths_of_points if name is None else written.primvar(path, name):
-                        give(fresh, path, name)
-                assert_equal_scenes(scene, fresh, history)
-            if given and live.chance(0.3):
-                path, name = list(given)[live.rng.integers(len(given))]
-                if written.keys(path):
-                    scene.set_points(path, None) if name is None else scene.set_primvar(path, name, None)
-                    history.append(f"gave back {name or 'points'} of {path}")
