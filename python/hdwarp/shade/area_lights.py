@@ -1,8 +1,8 @@
 """shade.area_lights: how much light from a shape falls on a small plane: closed forms, cut at the plane's horizon.
 
 Everything is E / L, irradiance per radiance that leaves the light: pi where the light fills the sky. ``to_light``: from the place lit to
-the light's centre; ``n``: the plane's normal, length 1. Exact for spheres, rects and lines; disks, and spheres under a linear map that is no
-uniform one, are polygons with 16 sides and their area, cylinders are prisms: their funcs say how far that is off.
+the light's centre; ``n``: the plane's normal, length 1. Exact for spheres, rects and lines. Disks, and spheres under a linear map other
+than a uniform scale, are polygons with 16 sides and their area, cylinders are prisms: their funcs say how far that is off.
 """
 
 from __future__ import annotations
