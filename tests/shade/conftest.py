@@ -1,4 +1,4 @@
-"""The scene tools of the resolve tests, here too, the float64 twins of textures and surfaces, and squares that show some."""
+"""The scene tools of the resolve tests, here too, the float64 twins of textures, surfaces and lights, and squares that show some."""
 
 from __future__ import annotations
 
@@ -40,3 +40,9 @@ def surfaces() -> ModuleType:
 def surface_twin() -> ModuleType:
     """The module surface_twin: reflected, halfway."""
     return _module("hdwarp_test_surface_twin", Path(__file__).parent / "surface_twin.py")
+
+
+@pytest.fixture(scope="session")
+def light_twin() -> ModuleType:
+    """The module light_twin: irradiance, pieces."""
+    return _module("hdwarp_test_light_twin", Path(__file__).parent / "light_twin.py")

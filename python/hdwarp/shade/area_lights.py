@@ -257,9 +257,10 @@ def line_irradiance(to_light: wp.vec3f, x: wp.vec3f, n: wp.vec3f) -> wp.float32:
     p, slope = dot3(n, foot), dot3(n, a)
     t0, t1 = middle - half, middle + half
     z0, z1 = p + t0 * slope, p + t1 * slope
-    t = t0 + (t1 - t0) * crossing(z0, z1)
-    t0, t1 = wp.where(z0 < 0.0, t, t0), wp.where(z1 < 0.0, t, t1)
-    span = t1 - t0
+    t = crossing(z0, z1)
+    begin, end = wp.where(z0 < 0.0, t, 0.0), wp.where(z1 < 0.0, t, 1.0)
+    span = 2.0 * half * (end - begin)  # t1 - t0 would be little of two large numbers, of a line far off
+    t0, t1 = middle + half * (2.0 * begin - 1.0), middle + half * (2.0 * end - 1.0)
     q = (h * h + t0 * t0) * (h * h + t1 * t1)
     e = p / h * (span * (h * h - t0 * t1) / q + angle(h * span, h * h + t0 * t1) / h) + h * slope * span * (t0 + t1) / q
     return wp.where(z0 < 0.0 and z1 < 0.0, 0.0, wp.max(0.5 * e, 0.0))
@@ -307,7 +308,11 @@ def cylinder_irradiance(to_light: wp.vec3f, x: wp.vec3f, y: wp.vec3f, z: wp.vec3
     high_a, high_e = ahead(a, whole, 1.0), ahead(e, whole, 1.0)
     twice = strip_term(a, b, whole, n) + strip_term(b, c, whole, n) + strip_term(c, d, whole, n) + strip_term(d, e, whole, n)
     twice = twice + edge_term(e, whole, n, dot3(e, n), dot3(high_e, n)) + edge_term(high_a, back, n, dot3(high_a, n), dot3(a, n))
-    return wp.where(size > wp.abs(volume), wp.max(0.5 * wp.abs(twice), 0.0), 0.0)
+    square = wp.max(dot3(to_light, to_light), TINY)
+    area = 4.0 * sine * wp.abs(dot3(cross3(t, axis), to_light)) / wp.sqrt(square)
+    far = wp.max(area * dot3(n, to_light), 0.0) / (square * wp.sqrt(square))
+    near = 0.5 * wp.abs(twice)
+    return wp.where(size > wp.abs(volume), wp.where(area < _FAR * square, far, near), 0.0)
 
 
 @wp.func

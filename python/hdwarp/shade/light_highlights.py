@@ -1,8 +1,9 @@
-"""shade.light_highlights: the one direction that stands for a whole light in highlights: Karis's representative points, an approximation.
+"""shade.light_highlights: what stands for a whole light in highlights: a direction, how far the light spreads about it, how strong it is.
 
-The point of a light nearest to the mirrored view; `surface.highlight` makes its lobe wider by ``spread`` and as much fainter. Exact for a
-mirror that shows the light, and for a light so small that it is a point; between, wide lobes come out up to some ten per cent off, and
-what the horizon cuts off a light is not missed.
+An approximation: a round light is the disc that it is seen as; a long one is such a disc anywhere on its spine, the point of which that
+is nearest to the mirrored view is its direction (Karis's representative point). `surface.highlight` knows what discs look like in GGX
+facets. Right for small lights and for mirrors, within 5 % for spheres, 20 % for disks, 30 to 40 % for rects and cylinders where the
+highlight is. Horizons do not cut lights.
 """
 
 from __future__ import annotations
@@ -10,16 +11,8 @@ from __future__ import annotations
 import warp as wp
 
 from hdwarp.shade.area_lights import LightForm
-from hdwarp.shade.lane_math import TINY, ahead, ahead2, dot3, length3, scaled, unit3
+from hdwarp.shade.lane_math import TINY, ahead, angle, cross3, dot3, length3, scaled, unit3
 from hdwarp.tables.structs import CYLINDER_LIGHT, DISK_LIGHT, DISTANT_LIGHT, LINE_LIGHT, POINT_LIGHT, RECT_LIGHT, SPHERE_LIGHT
-
-
-@wp.func
-def nearest_on_sphere(centre: wp.vec3f, radius: wp.float32, mirrored: wp.vec3f) -> wp.vec3f:
-    """Where the ray from here along ``mirrored`` (length 1) passes nearest to the sphere's centre, no further off that than ``radius``."""
-    ahead_of = wp.max(dot3(centre, mirrored), 0.0)
-    off = ahead(scaled(mirrored, ahead_of), centre, -1.0)
-    return ahead(centre, off, wp.min(radius / wp.max(length3(off), TINY), 1.0))
 
 
 @wp.func
@@ -32,37 +25,23 @@ def nearest_on_line(centre: wp.vec3f, x: wp.vec3f, mirrored: wp.vec3f) -> wp.vec
 
 
 @wp.func
-def on_plane(centre: wp.vec3f, shines: wp.vec3f, mirrored: wp.vec3f) -> wp.vec3f:
-    """From a flat light's centre to where the ray meets its plane; far off on its side if it does not."""
-    slope, high = dot3(shines, mirrored), dot3(shines, centre)
-    reach = length3(centre)
-    t = wp.where(slope * 1.0e4 * reach > high, high / wp.max(slope, TINY), 1.0e4 * reach)
-    return ahead(scaled(mirrored, t), centre, -1.0)
+def seen_size(x: wp.vec3f, to_light: wp.vec3f) -> wp.float32:
+    """Length of ``x`` across the direction to the light."""
+    return length3(cross3(x, to_light)) / wp.max(length3(to_light), TINY)
 
 
 @wp.func
-def nearest_on_disk(centre: wp.vec3f, x: wp.vec3f, y: wp.vec3f, shines: wp.vec3f, mirrored: wp.vec3f) -> wp.vec3f:
-    """The point of the disk with half axes ``x``, ``y`` nearest, in the disk's own measure, to where the ray meets its plane."""
-    p = on_plane(centre, shines, mirrored)
-    s, t = dot3(p, x) / wp.max(dot3(x, x), TINY), dot3(p, y) / wp.max(dot3(y, y), TINY)
-    inwards = 1.0 / wp.max(wp.sqrt(s * s + t * t), 1.0)
-    return ahead2(centre, x, s * inwards, y, t * inwards)
-
-
-@wp.func
-def nearest_on_rect(centre: wp.vec3f, x: wp.vec3f, y: wp.vec3f, shines: wp.vec3f, mirrored: wp.vec3f) -> wp.vec3f:
-    """The same of the rect with half edges ``x``, ``y``."""
-    p = on_plane(centre, shines, mirrored)
-    s, t = dot3(p, x) / wp.max(dot3(x, x), TINY), dot3(p, y) / wp.max(dot3(y, y), TINY)
-    return ahead2(centre, x, wp.clamp(s, -1.0, 1.0), y, wp.clamp(t, -1.0, 1.0))
-
-
-@wp.func
-def shape_of(strength: wp.float32, wide: wp.float32, high: wp.float32) -> wp.vec2f:
-    """Half width and half height, as spreads, of a light as wide and high in proportion; pi times their product is ``strength``."""
-    area = wp.sqrt(strength / wp.PI)
-    ratio = wp.sqrt(wp.max(wide, TINY) / wp.max(high, TINY))
-    return wp.vec2f(area * ratio, area / ratio)
+def spined(
+    to_light: wp.vec3f, x: wp.vec3f, y: wp.vec3f, wide: wp.float32, high: wp.float32, strength: wp.float32, mirrored: wp.vec3f
+) -> tuple[wp.vec3f, wp.vec2f]:
+    """Direction and spread of a light with half axes ``x``, ``y``, seen ``wide`` and ``high``: its spine lies along the larger."""
+    flat = wide > high
+    long, short = wp.max(wide, high), wp.min(wide, high)
+    part = short / wp.max(long, TINY)
+    along = wp.vec3f(wp.where(flat, x[0], y[0]), wp.where(flat, x[1], y[1]), wp.where(flat, x[2], y[2]))
+    point = nearest_on_line(to_light, scaled(along, 1.0 - part), mirrored)
+    radius = wp.sqrt(strength / wp.PI * part)  # of an ellipse so wide and high that pi times both is the strength
+    return unit3(point), wp.vec2f(radius * (1.0 - part) / wp.max(part, 1.0e-3), radius)
 
 
 @wp.func
@@ -74,11 +53,10 @@ def flat_strength(centre: wp.vec3f, area: wp.vec3f) -> wp.float32:
 
 
 @wp.func
-def distant_highlight(form: LightForm, mirrored: wp.vec3f) -> tuple[wp.vec3f, wp.vec2f, wp.float32]:
-    way = unit3(nearest_on_sphere(form.z, form.sine, mirrored))
+def distant_highlight(form: LightForm) -> tuple[wp.vec3f, wp.vec2f, wp.float32]:
     sharp = form.sine <= 0.0 and form.cosine > 0.0
     strength = wp.where(sharp, 1.0, wp.where(form.cosine < 0.0, wp.PI, wp.PI * form.sine * form.sine))
-    return way, wp.vec2f(form.sine, form.sine), strength
+    return form.z, wp.vec2f(0.0, form.sine), strength
 
 
 @wp.func
@@ -87,50 +65,41 @@ def point_highlight(to_light: wp.vec3f) -> tuple[wp.vec3f, wp.vec2f, wp.float32]
 
 
 @wp.func
-def sphere_highlight(form: LightForm, to_light: wp.vec3f, mirrored: wp.vec3f) -> tuple[wp.vec3f, wp.vec2f, wp.float32]:
+def sphere_highlight(form: LightForm, to_light: wp.vec3f) -> tuple[wp.vec3f, wp.vec2f, wp.float32]:
     """An uneven sphere counts as one of its volume."""
     part = form.radius / wp.max(length3(to_light), TINY)
-    strength = wp.where(part > 1.0, 0.0, wp.PI * part * part)
-    return unit3(nearest_on_sphere(to_light, form.radius, mirrored)), wp.vec2f(part, part), strength
+    return unit3(to_light), wp.vec2f(0.0, wp.min(part, 1.0)), wp.where(part > 1.0, 0.0, wp.PI * part * part)
 
 
 @wp.func
-def disk_highlight(form: LightForm, to_light: wp.vec3f, mirrored: wp.vec3f) -> tuple[wp.vec3f, wp.vec2f, wp.float32]:
-    strength = flat_strength(to_light, scaled(form.shines, wp.PI))
-    way = unit3(nearest_on_disk(to_light, form.x, form.y, form.shines, mirrored))
-    return way, shape_of(strength, length3(form.x), length3(form.y)), strength
-
-
-@wp.func
-def rect_highlight(form: LightForm, to_light: wp.vec3f, mirrored: wp.vec3f) -> tuple[wp.vec3f, wp.vec2f, wp.float32]:
-    strength = flat_strength(to_light, scaled(form.shines, 4.0))
-    way = unit3(nearest_on_rect(to_light, form.x, form.y, form.shines, mirrored))
-    return way, shape_of(strength, length3(form.x), length3(form.y)), strength
+def flat_highlight(form: LightForm, to_light: wp.vec3f, mirrored: wp.vec3f, area: wp.float32) -> tuple[wp.vec3f, wp.vec2f, wp.float32]:
+    """Of a disk (``area``: pi) or a rect (4), in units of its half axes."""
+    strength = flat_strength(to_light, scaled(form.shines, area))
+    wide, high = seen_size(form.x, to_light), seen_size(form.y, to_light)
+    way, spread = spined(to_light, form.x, form.y, wide, high, strength, mirrored)
+    return way, spread, strength
 
 
 @wp.func
 def line_strength(to_light: wp.vec3f, x: wp.vec3f) -> wp.float32:
-    """Irradiance square on a line, per radiance times width: right from afar and for endless lines."""
-    square = wp.max(dot3(to_light, to_light), TINY)
-    reach = wp.sqrt(square)
-    along = dot3(to_light, x) / reach
-    seen = 2.0 * wp.sqrt(wp.max(dot3(x, x) - along * along, 0.0))
-    return seen / (square + 2.0 / wp.PI * seen * reach)
+    """Irradiance square on a line, per radiance times width: exact right above its middle."""
+    reach = wp.max(length3(to_light), TINY)
+    half = seen_size(x, to_light)
+    return half / (reach * reach + half * half) + angle(half, reach) / reach
 
 
 @wp.func
 def cylinder_highlight(form: LightForm, to_light: wp.vec3f, mirrored: wp.vec3f) -> tuple[wp.vec3f, wp.vec2f, wp.float32]:
     radius = wp.sqrt(length3(form.y) * length3(form.z))
-    point = nearest_on_line(to_light, form.x, mirrored)
     strength = wp.min(2.0 * radius * line_strength(to_light, form.x), wp.PI)
-    return unit3(nearest_on_sphere(point, radius, mirrored)), shape_of(strength, length3(form.x), radius), strength
+    way, spread = spined(to_light, form.x, form.y, seen_size(form.x, to_light), radius, strength, mirrored)
+    return way, spread, strength
 
 
 @wp.func
 def line_highlight(form: LightForm, to_light: wp.vec3f, mirrored: wp.vec3f) -> tuple[wp.vec3f, wp.vec2f, wp.float32]:
     strength = line_strength(to_light, form.x)
-    # 4 / pi: as of a narrow rect, whose half width by half height by pi is its strength.
-    return unit3(nearest_on_line(to_light, form.x, mirrored)), wp.vec2f(2.0 / wp.PI * strength * length3(to_light), 0.0), strength
+    return unit3(nearest_on_line(to_light, form.x, mirrored)), wp.vec2f(0.5 * strength * length3(to_light), 0.0), strength
 
 
 @wp.func
@@ -141,13 +110,13 @@ def light_highlight(form: LightForm, to_light: wp.vec3f, mirrored: wp.vec3f) -> 
     """
     direction, spread, strength = point_highlight(to_light)
     if form.kind == DISTANT_LIGHT:
-        direction, spread, strength = distant_highlight(form, mirrored)
+        direction, spread, strength = distant_highlight(form)
     elif form.kind == SPHERE_LIGHT:
-        direction, spread, strength = sphere_highlight(form, to_light, mirrored)
+        direction, spread, strength = sphere_highlight(form, to_light)
     elif form.kind == DISK_LIGHT:
-        direction, spread, strength = disk_highlight(form, to_light, mirrored)
+        direction, spread, strength = flat_highlight(form, to_light, mirrored, wp.PI)
     elif form.kind == RECT_LIGHT:
-        direction, spread, strength = rect_highlight(form, to_light, mirrored)
+        direction, spread, strength = flat_highlight(form, to_light, mirrored, 4.0)
     elif form.kind == CYLINDER_LIGHT:
         direction, spread, strength = cylinder_highlight(form, to_light, mirrored)
     elif form.kind == LINE_LIGHT:

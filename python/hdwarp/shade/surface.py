@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import warp as wp
 
+from hdwarp.shade.lane_math import angle
+
 MIN_ROUGHNESS = wp.constant(0.05)  # below it a float32 cosine no longer tells where in the highlight it is
 COAT_AT_ZERO = wp.constant(0.04)  # what clearcoat reflects square on: ior 1.5
 _FAINT = wp.constant(0.02)  # dielectrics that reflect less square on (ior below 1.33) reflect less at the edge too: ior 1 shows nothing
@@ -81,14 +83,28 @@ def ggx_alpha(roughness: wp.float32) -> wp.float32:
 
 
 @wp.func
-def ggx(alpha: wp.float32, n_l: wp.float32, n_v: wp.float32, n_h: wp.float32) -> wp.float32:
-    """GGX facets with height-correlated Smith shadowing, n_l in it, without Fresnel: D G / (4 n_v). ``n_v`` above 0."""
+def facets(alpha: wp.float32, n_h: wp.float32, disc: wp.float32, spine: wp.float32) -> wp.float32:
+    """GGX's D at ``n_h``, or its mean over facets that mirror a light: of slopes within ``disc`` (its squared radius), anywhere along
+    ``spine`` (half its length). The mean over a disc is a closed form, for light of a lamp ``alpha`` above a plane falls as slopes do.
+    """
+    h2, a2 = n_h * n_h, alpha * alpha
+    about = (1.0 - n_h) * (1.0 + n_h) + h2 * a2  # exact near the peak, where 1 - n_h^2 (1 - a2) would cancel
+    b = about - h2 * disc
+    q = 4.0 * h2 * h2 * disc * a2
+    r = wp.sqrt(b * b + q)
+    mean = 2.0 * a2 / (wp.PI * r * wp.where(b < 0.0, q / (r - b), r + b))
+    x = wp.max(spine / wp.sqrt(a2 + disc), 1.0e-4)
+    thin = 0.5 / (1.0 + x * x) + 0.5 * angle(x, 1.0) / x  # exact where there is only a spine; where only the disc is wide, an ellipse
+    return mean * wp.where(spine > 0.0, mixed(thin, 1.0 / (1.0 + x), disc / (a2 + disc)), 1.0)
+
+
+@wp.func
+def shadowed(alpha: wp.float32, n_l: wp.float32, n_v: wp.float32) -> wp.float32:
+    """Height-correlated Smith shadowing: G / (4 n_v). ``n_v`` above 0."""
     a2 = alpha * alpha
-    spread = (1.0 - n_h) * (1.0 + n_h) + n_h * n_h * a2  # exact near the peak, where 1 - n_h^2 (1 - a2) would cancel
-    facets = a2 / (wp.PI * spread * spread)
     towards = n_v * wp.sqrt(n_l * n_l * (1.0 - a2) + a2)
     back = n_l * wp.sqrt(n_v * n_v * (1.0 - a2) + a2)
-    return 0.5 * facets * n_l / (towards + back)
+    return 0.5 * n_l / (towards + back)
 
 
 @wp.func
@@ -129,24 +145,20 @@ def highlight(
 ) -> wp.vec3f:
     """The specular and clearcoat lobes, n_l in them, of light from around one direction.
 
-    ``spread``: half the width and half the height of the light, as seen from here (its size over its distance), (0, 0): a point. A lobe is
-    as bright as if the light had made its facets that much rougher, as in Karis's representative points.
+    ``spread``: the light's size over its distance: half the length of its spine, on which the direction is, and its radius about that;
+    (0, 0): a point.
     """
     l, v = within_one(n_l), wp.clamp(n_v, _GRAZING, 1.0)
     h = within_one(n_h)
     s = schlick(v_h)
     coat = within_one(clearcoat) * (COAT_AT_ZERO + (1.0 - COAT_AT_ZERO) * s)
     alpha, coat_alpha = ggx_alpha(roughness), ggx_alpha(clearcoat_roughness)
-    under = ggx(alpha, l, v, h) * widened(alpha, spread) * coat_passes(clearcoat, n_l, n_v)
-    over = ggx(coat_alpha, l, v, h) * widened(coat_alpha, spread) * coat
+    # A facet turns by half as much as what it mirrors, and across the plane of l and v by 1 / v_h more.
+    disc, spine = 0.25 * spread[1] * spread[1] / wp.max(v_h, 0.05), 0.5 * spread[0]
+    under = facets(alpha, h, disc, spine) * shadowed(alpha, l, v) * coat_passes(clearcoat, n_l, n_v)
+    over = facets(coat_alpha, h, disc, spine) * shadowed(coat_alpha, l, v) * coat
     r, g, b = mixed(f0[0], f90[0], s), mixed(f0[1], f90[1], s), mixed(f0[2], f90[2], s)
     return wp.vec3f(r * under + over, g * under + over, b * under + over)
-
-
-@wp.func
-def widened(alpha: wp.float32, spread: wp.vec2f) -> wp.float32:
-    """By what a highlight's peak becomes lower as a light of ``spread`` widens it; 1 for a point."""
-    return alpha * alpha / ((alpha + 0.5 * spread[0]) * (alpha + 0.5 * spread[1]))
 
 
 @wp.func
