@@ -22,7 +22,7 @@ from hdwarp.shade.colour import samples_kernel
 from hdwarp.shade.encode import srgb_tables
 from hdwarp.shade.inputs import GREY
 from hdwarp.shade.look import Look
-from hdwarp.shade.plan import BASED, COLOURS, LIT, ColourPlan, Seen, needs_positions
+from hdwarp.shade.plan import BASED, COLOURS, LIT, ColourPlan, Seen, needs_positions, shown_inputs
 from hdwarp.tables.structs import (
     InstanceColumns,
     MaterialColumns,
@@ -167,7 +167,7 @@ class ResolvePlan:
         shaded = lit or "normal" in asked or "Neye" in asked
         display = primvars.get("displayColor") if any(name in asked for name in BASED) else None
         smooth = primvars.get("normals") if shaded else None
-        textured = coloured and look.textures is not None
+        textured = bool(shown_inputs(look, asked))
         interpolated = [name for name in asked if primvar_name(name)]
         slots, seen, keys = (steps.blocks(array) for array in (visibility.slot, visibility.instance, visibility.key))
 

@@ -28,21 +28,21 @@ _FLATTEST = wp.constant(1.0e-6)  # squared sine between the tangent and the norm
 @wp.func
 def turned_normal(normal: wp.vec3f, along_s: wp.vec3f, along_t: wp.vec3f, shown: wp.vec3f) -> wp.vec3f:
     """The unit ``normal`` turned by what a map shows: x goes where s grows, but square to the normal, z along the normal, and y square to
-    both, to the side where t grows. ``normal`` itself where that is no direction. ``along_s``, ``along_t``: of any length."""
+    both, to the side where t grows. ``normal`` itself where that is no direction. ``along_s``, ``along_t``: of any length. Without
+    branches, so that lanes stay side by side."""
     reach = wp.max(wp.max(wp.abs(along_s[0]), wp.abs(along_s[1])), wp.abs(along_s[2]))
-    tangent = along_s / reach  # squares of the very large and the very small would be no numbers
+    tangent = along_s * (1.0 / reach)  # squares of the very large and the very small would be no numbers
     tangent = tangent - normal * wp.dot(normal, tangent)
     size = wp.dot(tangent, tangent)
-    if not (reach > 0.0 and reach < 1.0e38 and size > _FLATTEST):
-        return normal
-    tangent = tangent / wp.sqrt(size)
+    tangent = tangent * (1.0 / wp.sqrt(size))
     other = wp.cross(normal, tangent)
     side = wp.where(wp.dot(other, along_t) < 0.0, -1.0, 1.0)
     turned = tangent * shown[0] + other * (side * shown[1]) + normal * shown[2]
     most = wp.max(wp.max(wp.abs(turned[0]), wp.abs(turned[1])), wp.abs(turned[2]))
-    if not (most > 0.0 and most < 1.0e38):
-        return normal
-    return wp.normalize(turned / most)
+    turned = turned * (1.0 / most)
+    turned = turned * (1.0 / wp.sqrt(wp.dot(turned, turned)))
+    usable = reach > 0.0 and reach < 1.0e38 and size > _FLATTEST and most > 0.0 and most < 1.0e38  # all false for NaN
+    return wp.vec3f(wp.where(usable, turned[0], normal[0]), wp.where(usable, turned[1], normal[1]), wp.where(usable, turned[2], normal[2]))
 
 
 @functools.cache
@@ -160,15 +160,14 @@ def normal_map_kernel(lanes: int) -> wp.Kernel:
                 tx[lane] = linear[k] * px + linear[k + 1] * py + linear[k + 2] * pz
                 ty[lane] = linear[k + 3] * px + linear[k + 4] * py + linear[k + 5] * pz
                 tz[lane] = linear[k + 6] * px + linear[k + 7] * py + linear[k + 8] * pz
+            maps = load_triples(shown, low, high, pixel)
             for lane in range(LANES):
-                if texture[lane] >= 0:
-                    at = 3 * (pixel + lane)
-                    map_ = wp.vec3f(shown[at], shown[at + 1], shown[at + 2])
-                    along_s, along_t = wp.vec3f(sx[lane], sy[lane], sz[lane]), wp.vec3f(tx[lane], ty[lane], tz[lane])
-                    turned = turned_normal(wp.vec3f(x[lane], y[lane], z[lane]), along_s, along_t, map_)
-                    x[lane] = turned[0]
-                    y[lane] = turned[1]
-                    z[lane] = turned[2]
+                along_s, along_t = wp.vec3f(sx[lane], sy[lane], sz[lane]), wp.vec3f(tx[lane], ty[lane], tz[lane])
+                own_normal, of_map = wp.vec3f(x[lane], y[lane], z[lane]), wp.vec3f(maps[0, lane], maps[1, lane], maps[2, lane])
+                turned = turned_normal(own_normal, along_s, along_t, of_map)
+                x[lane] = wp.where(texture[lane] >= 0, turned[0], x[lane])
+                y[lane] = wp.where(texture[lane] >= 0, turned[1], y[lane])
+                z[lane] = wp.where(texture[lane] >= 0, turned[2], z[lane])
             store_triples(x, y, z, low, high, pixel, out)
 
     return turn_normals

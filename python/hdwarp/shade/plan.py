@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import warp as wp
@@ -31,6 +31,7 @@ _READ_BY = dict.fromkeys(MATERIAL_INPUTS, LIT) | {
     "opacity": (*LIT, "emission", "alpha"),
     "roughness": (*LIT, "roughness"),
 }
+_UNLIT = ("diffuseColor", "opacity")  # what the base colour alone shows
 _MANY = 1 << 30
 
 
@@ -55,6 +56,14 @@ class Seen:
 
 def needs_positions(look: Look, asked: Mapping[str, wp.array]) -> bool:
     return look.lit and look.lights is not None and any(name in asked for name in LIT)
+
+
+def shown_inputs(look: Look, asked: Collection[str]) -> list[str]:
+    """Inputs of materials whose textures these planes show."""
+    if look.textures is None:
+        return []
+    lit = LIT if look.lit else ()
+    return [name for name in look.textured if any(p in asked and (p not in LIT or p in lit or name in _UNLIT) for p in _READ_BY[name])]
 
 
 class ColourPlan:
@@ -104,10 +113,9 @@ class ColourPlan:
         based = any(name in self._asked for name in BASED)
         if based and seen.display_color is not None:
             planes.base = steps.scalars(seen.display_color)
-        if look.textures is None:
-            return planes
+        shown = shown_inputs(look, self._asked)
         for name, (member, width) in PLANE_OF.items():
-            if name not in look.textured or not any(plane in self._asked for plane in _READ_BY[name]):
+            if name not in shown:
                 continue
             over = name == "diffuseColor" and seen.display_color is not None  # shown where there is no texture
             plane = seen.display_color if over else steps.scratch(wp.vec3f if width == 3 else wp.float32)
@@ -119,7 +127,7 @@ class ColourPlan:
     def _turned(self, materials: MaterialColumns) -> wp.array:
         """The plane of shading normals, turned by normal maps, and the steps that fill it."""
         steps, seen, look, normal = self._steps, self._seen, self._look, self._seen.normal
-        if look.textures is None or "normal" not in look.textured:
+        if "normal" not in shown_inputs(look, self._asked):
             return normal
         shown = steps.scratch(wp.vec3f)
         self._show("normal", materials, shown, 3, 0.0)
