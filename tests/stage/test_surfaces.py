@@ -253,6 +253,16 @@ def test_arithmetic_on_colours(read, png):
     assert read(mtlx(STANDARD, BASE, more + constant)).material("/c").diffuse_color == (0.25, 1.0, 1.0)
 
 
+def test_primvars(read):
+    """The mesh's colour drives the base colour as USD's displayColor does; another primvar shows itself, its default elsewhere."""
+    found = read(mtlx(STANDARD, BASE, node("t", "ND_geomcolor_color3")))
+    assert (found.material("/c").diffuse_color, found.material("/c").textures, found.codes()) == (None, {}, [])
+    body = 'string inputs:geomprop = "paint"\ncolor3f inputs:default = (0.25, 0.5, 0.75)'
+    found = read(mtlx(STANDARD, BASE + "\nfloat inputs:base = 0.5", node("t", "ND_geompropvalue_color3", body)))
+    texture = base(found)
+    assert (texture.image, texture.st, texture.scale[0], texture.fallback[:3]) == (None, "paint", 0.5, (0.125, 0.25, 0.375))
+
+
 def test_a_tint_cannot_be_a_texture_too(read, png):
     more = node(
         "t", "ND_multiply_color3", "color3f inputs:in1.connect = </m/a.outputs:out>\ncolor3f inputs:in2.connect = </m/a.outputs:out>"

@@ -60,7 +60,7 @@ def given_by(network: Network, attribute: Usd.Attribute, width: int, depth: int 
         if family == "geompropvalue":
             return _primvar(network, node, kind, "geomprop", "default", width)
         if family == "geomcolor":
-            return Texture.of_primvar("displayColor", (0.0, 0.0, 0.0, 1.0), 0 if width == 1 else -1)
+            return Texture.of_primvar("displayColor", (0.0,) * 4, 0 if width == 1 else -1)
         if family in _FOLDED:
             return _FOLDED[family](network, node, kind, output, width, depth + 1)
     told = f"a shader '{identifier}'" if identifier else "no shader with info:id"
