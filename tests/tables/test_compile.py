@@ -8,7 +8,9 @@ import pytest
 import warp as wp
 
 
-@pytest.mark.parametrize("module", ["hdwarp.tables.instances", "hdwarp.tables.previous", "hdwarp.tables.written", "hdwarp.views.rows"])
+@pytest.mark.parametrize(
+    "module", ["hdwarp.tables.instance_kernels", "hdwarp.tables.previous", "hdwarp.tables.written", "hdwarp.views.rows"]
+)
 def test_kernels_compile_to_ptx(module, tmp_path):
     importlib.import_module(module)
     (path,) = wp.compile_aot_module(wp.get_module(module), arch=80, module_dir=tmp_path, use_ptx=True)

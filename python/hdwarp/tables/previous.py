@@ -13,7 +13,8 @@ from hdwarp.delegate.previous_rows import MovedRows
 from hdwarp.delegate.render_index import RenderIndex
 from hdwarp.delegate.rows import is_sparse
 from hdwarp.tables.cameras import CameraColumns, CameraTable, camera_arrays, columns_of, lens_columns, mounts, stamped
-from hdwarp.tables.instances import InstanceTable, PosedColumns, body_of, carried, is_pose, narrow_matrix, place, world_box
+from hdwarp.tables.instance_kernels import PosedColumns, body_of, carried, is_pose, narrow_matrix, world_box
+from hdwarp.tables.instances import InstanceTable, place
 from hdwarp.tables.meshes import MeshTable
 from hdwarp.tables.storage import GrowingArray
 from hdwarp.tables.structs import PLANE, InstanceColumns, PreviousColumns
