@@ -67,7 +67,7 @@ def main() -> None:
         for way in ("lens", "its rays"):
             sensor = hdwarp.SensorCamera(scene, cameras="*", resolution=(SIZE, SIZE))
             if way == "its rays":
-                lens = ray_coefficients(scene.cameras.record_of(0), sensor._spec)
+                lens = ray_coefficients(scene.cameras.record_of(0), sensor._views.spec)
                 world = lens.direction + lens.direction_dx * x + lens.direction_dy * y
                 given = np.zeros((SIZE, SIZE, 1, 2, 3))
                 given[..., 0, 1, :] = world @ np.stack([lens.right, lens.up, lens.back]).T

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from enum import IntEnum
 
 import numpy as np
@@ -18,16 +18,12 @@ from hdwarp.sensors.checks import check_clear, check_scene, check_state, check_w
 from hdwarp.sensors.conversions import convert, plane_of, render_bindings
 from hdwarp.sensors.data_types import DATA_TYPES
 from hdwarp.sensors.exclusion import Exclusion
-from hdwarp.sensors.frames import CameraFrames, Selection, SiteFrames, UnboundFrames, select_labels
+from hdwarp.sensors.frames import CameraFrames, Selection, SiteFrames, UnboundFrames
 from hdwarp.sensors.placing import axes_of, mount_cameras, pose_array
-from hdwarp.sensors.rays import RayData, RayGroups, check_rays
 from hdwarp.sensors.tiles import grid_of, lay_tiles
-from hdwarp.stage.spec import ImageSpec
+from hdwarp.sensors.viewing import SensorViews
 from hdwarp.state import State
-from hdwarp.tables.selecting import views_of
-from hdwarp.views.conform import image_spec
-from hdwarp.views.given_rays import GivenRays
-from hdwarp.views.rows import View, ViewTable
+from hdwarp.views.rows import ViewTable
 
 _LARGEST_IMAGES = 4 << 30  # bytes; larger needs smaller images or fewer views
 
@@ -93,25 +89,30 @@ class SensorCamera:
         if cameras is not None and sites is not None:
             raise ArgumentError("a sensor looks from cameras= or from sites=, not from both: make a sensor of each")
         check_scene(scene)
-        self._worlds = check_worlds(worlds, scene.worlds.count)
+        worlds_seen = check_worlds(worlds, scene.worlds.count)
         if clip not in (None, "planar", "radial"):
             raise ArgumentError(f"clip={clip!r}: expected 'planar' or 'radial'")
         self.scene = scene
         self._pass = scene.delegate.create_render_pass(samples=samples, settings=settings)
-        self._frames = UnboundFrames(scene)
+        frames = UnboundFrames(scene)
         if cameras is not None:
-            self._frames = CameraFrames(scene, cameras)
+            frames = CameraFrames(scene, cameras)
         elif sites is not None:
-            self._frames = SiteFrames(scene, sites)
+            frames = SiteFrames(scene, sites)
         elif worlds is not None:
             raise ArgumentError("worlds= is of sensors with cameras= or sites=; an unbound one takes world_indices at every update")
-        self._resolution, self._radial = resolution, {None: None, "planar": False, "radial": True}[clip]
         check_clear(clear)
         self._clear = dict(clear or {})
         self._clip = clip_array(clipping_range, scene.device)
-        self._exclusion = Exclusion(scene, exclude, geometry)
-        self._ray_groups = RayGroups(self._pass.samples, scene.device)
-        self._spec: ImageSpec | None = None if resolution is None else image_spec(resolution)
+        self._views = SensorViews(
+            scene,
+            frames,
+            Exclusion(scene, exclude, geometry),
+            worlds=worlds_seen,
+            resolution=resolution,
+            radial={None: None, "planar": False, "radial": True}[clip],
+            samples=self._pass.samples,
+        )
         if geometry != "visual":
             scene.read_collisions()
         self.rebind()
@@ -119,95 +120,20 @@ class SensorCamera:
     def rebind(self) -> None:
         """Select the cameras or sites anew, after `Scene.sync` added or removed some. Rays go with their labels, and those shared by a
         pattern to all that match it now. An unbound sensor forgets how many views it has."""
-        scene = self.scene
-        if scene.stage is None:
-            raise Error("the scene is closed; open a new Scene, and a sensor on it")
-        self._frames.follow()
-        self._exclusion.follow(strict=True)
-        self._given: tuple[Hashable, ViewTable] | None = None
-        rows = self._frames.select()
-        self._labels = [self._frames.table.label[row] for row in rows]
-        if self._frames.has_lenses:
-            self._spec = self._frames.image(rows[0], self._resolution)
-        self._ray_groups.follow(self._labels)
-        if self._spec is not None and self._ray_groups.rays is not None:
-            height, width = self._ray_groups.rays.shape
-            if (height, width) != (self._spec.height, self._spec.width):
-                size = f"{self._spec.width}x{self._spec.height}"
-                raise Error(f"the images are {size} now, the rays that were set {width}x{height}: make a new sensor, or give resolution=")
-        self._see(rows)
-
-    def _see(self, rows: Sequence[int]) -> None:
-        table = self._frames.table
-        self._rows = list(rows)
-        self._pairs: list[tuple[int, int]] = []  # (row, world) of each view; of an unbound sensor when their number is known
-        if not self._is_unbound:
-            self._pairs = views_of(rows, table.world, self._worlds, self.scene.worlds.count)
-            if not self._pairs:
-                raise ArgumentError(f"none of the {self._frames.kind}s selected is in the worlds {(self._worlds or [])[:10]}")
-        self._note_views()
-
-    def _note_views(self) -> None:
-        """Make what goes with the views: after these, or their rays, have become others."""
-        device = self.scene.device
-        self._given = None
-        self.view_camera = wp.array([row for row, _ in self._pairs], dtype=wp.int32, device=device)
-        self.view_world = wp.array([world for _, world in self._pairs], dtype=wp.int32, device=device)
-        labels = self._frames.table.label
-        bundles = self._ray_groups.bundles([labels[row] for row, _ in self._pairs])
-        rays = self._ray_groups.rays if any(bundle >= 0 for bundle in bundles) else None
-        self.views = self._view_table(rays, bundles if rays is not None else ())
-        self._lacking: list[str] = []  # what has neither lens nor rays
-        if not self._frames.has_lenses:
-            own = self._ray_groups.bundles(self._labels)
-            self._lacking = [label for label, bundle in zip(self._labels, own, strict=True) if bundle < 0]
-
-    def _view_table(self, rays: GivenRays | None, bundles: Sequence[int]) -> ViewTable:
-        image, labels = image_spec((1, 1)) if self._spec is None else self._spec, [self._frames.table.label[row] for row, _ in self._pairs]
-        records = [self._frames.table.record_of(row) for row, _ in self._pairs] if self._frames.has_lenses else []
-        sources = [record.source or record.path for record in records] or labels
-        views = ViewTable(
-            [View(row, world, image) for row, world in self._pairs],
-            scene_unit=1.0 / self.scene.metres_per_unit,
-            radial=self._radial,
-            device=self.scene.device,
-            cameras=self._frames.table,
-            hides=self._exclusion.hides(labels, sources) if self._pairs else (),
-            rays=rays,
-            ray_bundles=bundles,
-        )
-        self._exclusion.follow()
-        views.flags = self._exclusion.flags
-        return views
+        self._views.rebind()
 
     @property
-    def _is_unbound(self) -> bool:
-        return isinstance(self._frames, UnboundFrames)
+    def views(self) -> ViewTable:
+        """Rows of the views; others after `rebind`, and with other rays."""
+        return self._views.table
 
-    def _follow(self) -> None:
-        """Keep up with a scene that has changed. Raises Error where it is closed, or the selected cameras are others now."""
-        if self.scene.stage is None:
-            raise Error("the scene is closed; open a new Scene, and a sensor on it")
-        self._frames.follow()
-        if not self.views.is_current:
-            self._follow_rows()
-        self._exclusion.follow()
-        self.views.flags = self._exclusion.flags
+    @property
+    def view_camera(self) -> wp.array:
+        return self._views.camera
 
-    def _follow_rows(self) -> None:
-        """Others may come and go; those selected are found in their new rows. Raises Error where these are others now."""
-        label, kind = self._frames.table.label, self._frames.kind
-        try:
-            rows = self._frames.select()
-        except ArgumentError:
-            rows = []
-        found = [label[row] for row in rows]
-        if found != self._labels:
-            gone = [path for path in self._labels if path not in found]
-            come = [path for path in found if path not in self._labels]
-            what = f"{', '.join(gone[:3])} went" if gone else f"{', '.join(come[:3])} came" if come else "others go by their names"
-            raise Error(f"the sensor's {kind}s are others now ({what}); {kind}s were added to the scene or removed: call rebind()")
-        self._see(rows)
+    @property
+    def view_world(self) -> wp.array:
+        return self._views.world
 
     @property
     def settings(self) -> RenderSettings:
@@ -216,23 +142,15 @@ class SensorCamera:
     @property
     def view_count(self) -> int:
         """Raises Error where an unbound sensor's is not known yet."""
-        if not self._pairs:
-            raise Error("an unbound sensor has as many views as its first update() is given poses: allocate(aovs, view_count=...)")
-        return len(self._pairs)
-
-    @property
-    def _image_spec(self) -> ImageSpec:
-        if self._spec is None:
-            raise Error("the images are as large as the rays, which are not known yet: give resolution=, or call set_camera_rays first")
-        return self._spec
+        return self._views.count
 
     @property
     def width(self) -> int:
-        return self._image_spec.width
+        return self._views.image.width
 
     @property
     def height(self) -> int:
-        return self._image_spec.height
+        return self._views.image.height
 
     def allocate(self, aovs: Sequence[str], view_count: int | None = None) -> dict[str, wp.array]:
         """Arrays (view, H, W) for `update` to fill, by the names of AOVs and of `sensors.data_types` (`motion_vectors`): scalars,
@@ -244,7 +162,7 @@ class SensorCamera:
             aovs = [aovs]
         if not isinstance(aovs, (list, tuple, set, dict)) or not all(isinstance(name, str) for name in aovs):
             raise ArgumentError(f"aovs={aovs!r}: expected a list of names of AOVs or data types")
-        known = len(self._pairs)
+        known = len(self._views.pairs)
         if view_count is not None and (not isinstance(view_count, int) or view_count < 1 or (known and view_count != known)):
             raise ArgumentError(f"view_count={view_count!r}: expected {known or 'a number of views'}")
         shape = (self.view_count if view_count is None else view_count, self.height, self.width)
@@ -300,14 +218,14 @@ class SensorCamera:
         if unknown:
             raise ArgumentError(f"clear names {', '.join(unknown)}, which are not among the outputs: {', '.join(out)}")
         scene = self.scene
-        self._follow()
-        if self._is_unbound:
+        self._views.follow()
+        if self._views.is_unbound:
             given = {"camera_transforms": camera_transforms, "camera_rays": camera_rays, "world_indices": world_indices}
-            self._count_views(given)
-        views = self.views if camera_rays is None else self._views_of(camera_rays)
-        if camera_rays is None and self._lacking:
+            self._views.count_views(given)
+        views = self.views if camera_rays is None else self._views.with_rays(camera_rays)
+        if camera_rays is None and self._views.lacking:
             raise Error(
-                f"{', '.join(self._lacking[:3])}: a site has no lens, and no rays were given: set_camera_rays(rays), or"
+                f"{', '.join(self._views.lacking[:3])}: a site has no lens, and no rays were given: set_camera_rays(rays), or"
                 " update(camera_rays=) for one call"
             )
         self._check(out, views)
@@ -335,57 +253,6 @@ class SensorCamera:
         )
         convert(views, steps, scene.device)
 
-    def _count_views(self, given: Mapping[str, object]) -> None:
-        """An unbound sensor's views: as many as poses. Raises ArgumentError for what is missing, and for another number than before."""
-        missing = [name for name, value in given.items() if value is None]
-        if missing:
-            raise ArgumentError(
-                f"an unbound sensor takes {', '.join(given)} at every update; missing: {', '.join(missing)} (or bind it: cameras=, sites=)"
-            )
-        poses = given["camera_transforms"]
-        device, is_array = self.scene.device, isinstance(poses, wp.array)
-        if not is_array or poses.ndim != 1 or len(poses) == 0 or poses.dtype is not wp.transformf or poses.device != device:
-            what = f"{poses.dtype.__name__} {poses.shape} on {poses.device}" if is_array else type(poses).__name__
-            raise ArgumentError(f"camera_transforms: {what}; expected wp.array[transformf] of shape (n,) on {device}")
-        if not self._pairs:
-            self._pairs = [(0, 0)] * len(poses)
-            self._note_views()
-        if len(poses) != len(self._pairs):
-            raise ArgumentError(
-                f"camera_transforms has {len(poses)} poses; the first update made this a sensor of {len(self._pairs)} views"
-            )
-
-    def _views_of(self, rays: object) -> ViewTable:
-        """The views with rays of one call in place of what they have; made anew when the shape of the rays is another."""
-        counts = {len(self._pairs): "views"}
-        counts.setdefault(len(self._rows), f"{self._frames.kind}s")
-        data = self._check_rays("camera_rays", rays, counts)
-        self._take_size(data)
-        key = data.shape, data.bundles
-        if self._given is None or self._given[0] != key:
-            row_number = {row: number for number, row in enumerate(self._rows)}
-            bundles = [0] * len(self._pairs)
-            if data.bundles == len(self._pairs):
-                bundles = list(range(len(self._pairs)))
-            elif data.bundles is not None:
-                bundles = [row_number[row] for row, _ in self._pairs]
-            given = GivenRays(*data.shape, self._pass.samples, data.bundles or 1, self.scene.device)
-            self._given = key, self._view_table(given, bundles)
-        views = self._given[1]
-        views.flags = self._exclusion.flags
-        views.rays.take(data.array, 0, data.bundles or 1)
-        return views
-
-    def _check_rays(self, name: str, rays: object, counts: dict[int, str]) -> RayData:
-        shape = None if self._spec is None else (self._spec.height, self._spec.width)
-        return check_rays(name, rays, samples=self._pass.samples, shape=shape, counts=counts, device=self.scene.device)
-
-    def _take_size(self, data: RayData) -> None:
-        """Where nothing said how large the images are, the first rays do."""
-        if self._spec is None:
-            self._spec = image_spec((data.shape[1], data.shape[0]))
-            self._note_views()
-
     def _check(self, out: Mapping[str, wp.array], views: ViewTable) -> None:
         check_planes(views, [plane_of(name) for name in out])
         shape = (views.count, self.height, self.width)
@@ -403,7 +270,7 @@ class SensorCamera:
 
     def _pixel_type(self, name: str) -> type:
         """Warp type of one pixel of an AOV or data type. Raises ArgumentError that names those there are."""
-        if not self._frames.has_lenses:
+        if not self._views.frames.has_lenses:
             check_plane_of_rays(plane_of(name))
         try:
             return array_type(self.scene.tables, plane_of(name))
@@ -416,14 +283,15 @@ class SensorCamera:
         """(view_count,) transformf: pose of each view in its world's frame: USD camera axes, or those of the site. Raises Error where
         every call places the views."""
         scene = self.scene
-        self._follow()
-        if self._is_unbound:
+        self._views.follow()
+        if self._views.is_unbound:
             raise Error("the views of an unbound sensor stand where update(camera_transforms=) puts them")
         state = state if state is not None else scene.state()
         check_state("state", state, scene)
         check_inputs(scene.tables, self.views, body_q=state.body_q, camera_transforms=out)
         out = wp.empty(self.view_count, dtype=wp.transformf, device=scene.device) if out is None else out
-        self.views.compute_transforms(self._frames.table.columns, scene.tables.world_columns, state.body_q, camera_transforms=None, out=out)
+        columns = self._views.frames.table.columns
+        self.views.compute_transforms(columns, scene.tables.world_columns, state.body_q, camera_transforms=None, out=out)
         return out
 
     def set_world_poses(
@@ -444,9 +312,9 @@ class SensorCamera:
         Raises ArgumentError for other shapes, views that are not there, and views of one global camera of which several are given.
         """
         scene = self.scene
-        if not self._frames.has_lenses:
+        if not self._views.frames.has_lenses:
             raise NotSupported("set_world_poses is of cameras; move sites on the stage, or give update(camera_transforms=)")
-        self._follow()
+        self._views.follow()
         chosen = list(range(self.view_count)) if views is None else list(views)
         wrong = [view for view in chosen if not isinstance(view, int | np.integer) or not 0 <= view < self.view_count]
         if wrong:
@@ -503,26 +371,7 @@ class SensorCamera:
         part of a CUDA graph. Raises ArgumentError for other shapes, types and devices, and for rays in host memory that are not finite; on
         the device these are no rays.
         """
-        if self._is_unbound:
-            raise Error("an unbound sensor takes its rays at every update: update(camera_rays=)")
-        self._follow()
-        rows = select_labels(self._labels, cameras, self._frames.kind, "cameras")
-        counts = {len(rows): f"{self._frames.kind}s"}
-        is_all = len(rows) == len(self._labels)
-        if self._resolution is None and not self._frames.has_lenses and is_all:
-            self._spec = None
-        data = self._check_rays("rays", rays, counts)
-        labels = [self._labels[row] for row in rows]
-
-        def match(new: Sequence[str]) -> list[str]:
-            try:
-                return [new[row] for row in select_labels(new, cameras, "", "cameras")]
-            except ArgumentError:
-                return []
-
-        self._spec = image_spec((data.shape[1], data.shape[0])) if self._spec is None else self._spec
-        if self._ray_groups.set(data, labels, match):
-            self._note_views()
+        self._views.set_rays(rays, cameras)
 
     def sync_camera_rays(self) -> None:
         """Nothing to do: ANALYTIC rays follow the camera columns at every update."""
