@@ -40,6 +40,16 @@ def shared() -> Path:
 
 
 @pytest.fixture(scope="session")
+def open3d():
+    """The module, for rays by Embree; it need not be installed, and where it is may lack libraries of the system."""
+    try:
+        import open3d as module
+    except (ImportError, OSError) as error:
+        pytest.skip(f"Open3D (extra 'bench') does not import here: {error}")
+    return module
+
+
+@pytest.fixture(scope="session")
 def sample_stages() -> Path:
     """The folder of the project's own stages."""
     return REPOSITORY / "sample_stages"

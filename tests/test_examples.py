@@ -43,7 +43,7 @@ def test_example_with_pictures(name, device, tmp_path, capsys):
     assert importlib.import_module(f"hdwarp.examples.{name}").main([*SMALL.get(name, []), "--device", device, "--out", str(out)]) == 0
     said = capsys.readouterr().out.splitlines()
     if said[0].startswith("skipped: "):
-        assert len(said) == 1
+        assert len(said) == 1 and name in ("newton_poses", "torch_poses")  # the others need nothing that may be missing
         pytest.skip(said[0])
     assert said[-1].startswith("ok: ")
     assert sorted(path.name for path in out.iterdir()) == sorted(PICTURES[name])

@@ -361,9 +361,8 @@ def quaternion(m) -> np.ndarray:
 
 
 @pytest.mark.parametrize("type_name", [name for name in SIZES if name not in ("Sphere", "Cube", "Plane")])
-def test_a_fine_mesh_in_open3d(type_name, device):
+def test_a_fine_mesh_in_open3d(type_name, device, open3d):
     """A surface of revolution of 400 x 300 facets, seen by Embree: as near as its facets are to the shape."""
-    open3d = pytest.importorskip("open3d", reason="open3d is not installed")
     rng = np.random.default_rng(2)
     linear, turn = random_affine(rng, False), rotation(rng)
     eye = turn[:, 2] * 3

@@ -19,12 +19,3 @@ def brute():
         sys.modules[_NAME] = module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
     return sys.modules[_NAME]
-
-
-@pytest.fixture(scope="session")
-def open3d():
-    try:
-        import open3d as module
-    except (ImportError, OSError) as error:
-        pytest.skip(f"Open3D (extra 'bench') does not import here: {error}")
-    return module

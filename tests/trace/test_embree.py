@@ -8,15 +8,6 @@ import pytest
 WIDTH, HEIGHT = 640, 480
 
 
-@pytest.fixture(scope="module")
-def open3d():
-    try:
-        import open3d as module
-    except (ImportError, OSError) as error:
-        pytest.skip(f"Open3D (extra 'bench') does not import here: {error}")
-    return module
-
-
 def embree(open3d, points, triangles, camera):
     """(hit, face, t) images."""
     scene = open3d.t.geometry.RaycastingScene()

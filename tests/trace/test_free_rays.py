@@ -158,9 +158,8 @@ def test_same_as_the_tile_packets(tools, way, device):
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_same_as_embree_in_a_fisheye(tools, way):
+def test_same_as_embree_in_a_fisheye(tools, way, open3d):
     """A closed mesh from inside, 250 degrees: every ray hits, the same face at the same distance."""
-    open3d = pytest.importorskip("open3d", reason="Open3D (extra 'bench') does not import here", exc_type=ImportError)
     points, triangles = tools.bumpy_sphere(60)
     directions, origin = fisheye(200), np.array([0.3, 0.2, -0.1], np.float32)
     scene = tools.Scene([(points, triangles)], [tools.Instance(np.eye(3))])

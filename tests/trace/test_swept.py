@@ -22,8 +22,7 @@ CAMERAS, TUBE, camera_at, ring = swept_scene.CAMERAS, swept_scene.TUBE, swept_sc
 cylinder, random_tubes = swept_scene.cylinder, swept_scene.random_tubes
 
 
-def embree(points, triangles, camera):
-    open3d = pytest.importorskip("open3d")
+def embree(open3d, points, triangles, camera):
     caster = open3d.t.geometry.RaycastingScene()
     caster.add_triangles(open3d.core.Tensor(points.astype(np.float32)), open3d.core.Tensor(triangles.astype(np.uint32)))
     rays = np.concatenate(np.broadcast_arrays(*camera.rays()), -1).astype(np.float32)
@@ -50,11 +49,11 @@ def test_a_tube_without_discs_is_open(device):
 
 
 @pytest.mark.parametrize("kind", CAMERAS)
-def test_a_widening_tube_is_a_cone(kind, device):
+def test_a_widening_tube_is_a_cone(kind, device, open3d):
     """Radius (1 + z) / 4 + 0.1, against its triangles."""
     radii = np.array([[0.1, 0.1 + 1 / 6, 0.1 + 2 / 6, 0.6]])
     scene, camera = SweptScene(swept_scene.tubes(TUBE, radii), device=device), camera_at(kind)
-    image, t = scene.trace(camera)[0], embree(*swept_scene.tessellated(TUBE, radii, 4, 720), camera)
+    image, t = scene.trace(camera)[0], embree(open3d, *swept_scene.tessellated(TUBE, radii, 4, 720), camera)
     assert (image.hit != np.isfinite(t)).sum() <= 4
     both = image.hit & np.isfinite(t)
     assert np.median(np.abs(image.t[both] - t[both])) < 1e-5
@@ -62,11 +61,11 @@ def test_a_widening_tube_is_a_cone(kind, device):
 
 @pytest.mark.parametrize("kind", CAMERAS)
 @pytest.mark.parametrize("seed", range(4))
-def test_bent_tubes_are_their_triangles(kind, seed, device):
+def test_bent_tubes_are_their_triangles(kind, seed, device, open3d):
     """256 sides, 64 rings a piece: as close as 8e-5 of the radius, but where a ray grazes."""
     points, radii = random_tubes(seed)
     scene, camera = SweptScene(swept_scene.tubes(points, radii), device=device), camera_at(kind, eye=3.0)
-    image, t = scene.trace(camera)[0], embree(*swept_scene.tessellated(points, radii, 64, 256), camera)
+    image, t = scene.trace(camera)[0], embree(open3d, *swept_scene.tessellated(points, radii, 64, 256), camera)
     both = image.hit & np.isfinite(t)
     assert both.sum() > 200
     assert (image.hit != np.isfinite(t)).sum() <= 3
@@ -102,7 +101,7 @@ def test_points_are_balls(kind, device):
 
 
 @pytest.mark.parametrize("kind", CAMERAS)
-def test_ribbons_are_their_triangles(kind, device):
+def test_ribbons_are_their_triangles(kind, device, open3d):
     """A bent and twisted strip ruled between two cubics."""
     rng = np.random.default_rng(3)
     points, _ = swept_scene.hairs(rng, 12, 0.9, turn=0.5)
@@ -118,7 +117,7 @@ def test_ribbons_are_their_triangles(kind, device):
     quads = np.stack([a, a + 1, a + 258, a, a + 258, a + 257], -1).reshape(-1, 3)
     triangles = (quads + (np.arange(12) * 17 * 257)[:, None, None]).reshape(-1, 3)
     camera = camera_at(kind, eye=3.0)
-    image, t = scene.trace(camera)[0], embree(grid.reshape(-1, 3), triangles, camera)
+    image, t = scene.trace(camera)[0], embree(open3d, grid.reshape(-1, 3), triangles, camera)
     both = image.hit & np.isfinite(t)
     assert both.sum() > 300
     assert (image.hit != np.isfinite(t)).sum() <= 4
