@@ -12,7 +12,7 @@ from hdwarp.aovs import ids, interpolation, motion, pixel_runs, resolve_kernels
 from hdwarp.aovs.registry import AOVS, aov_spec
 from hdwarp.aovs.resolve import ColourSamples, ResolvePlan, primvars_needed, resolve
 from hdwarp.errors import ArgumentError, NotSupported
-from hdwarp.shade import headlight
+from hdwarp.shade import colour, lighting
 
 MESH, SPHERE, CUBE = 0, 1, 2
 EVERY = [name for name, spec in AOVS.items() if not spec.later]
@@ -214,10 +214,11 @@ def test_one_pixel_a_thread_gives_the_same_bits(tools, monkeypatch):
         interpolation.primvar_kernel,
         interpolation.normals_kernel,
         motion.motion_kernel,
-        headlight.colour_kernel,
-        headlight.samples_kernel,
+        colour.colour_kernel,
+        colour.samples_kernel,
+        functools.partial(lighting.lighting_kernel, given=False, lit=True),
         functools.partial(resolve_kernels.geometry_kernel, given=True),
-        functools.partial(headlight.colour_kernel, given=True),
+        functools.partial(lighting.lighting_kernel, given=True, lit=False),
         functools.partial(resolve_kernels.geometry_kernel, swept=True),
         functools.partial(motion.motion_kernel, swept=True),
     ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import replace
 
 import numpy as np
 import warp as wp
@@ -233,7 +234,8 @@ class RenderPass:
         buffers = tuple((name, t.array.ptr, t.array.shape, t.array.dtype, t.averaged) for name, t in targets.items())
         # Values as text: NaN equals itself there.
         settings = self.settings.decided("fast")
-        key = (id(views), buffers, settings, tuple((name, repr(np.asarray(value).tolist())) for name, value in sorted(clear.items())))
+        look = replace(settings, cull=False)  # that is a column of views
+        key = (id(views), buffers, look, tuple((name, repr(np.asarray(value).tolist())) for name, value in sorted(clear.items())))
         plan = self._plans.pop(key, None)
         if plan is None:
             self._check_targets(views, targets)

@@ -17,7 +17,8 @@ from hdwarp.stage.columns import Light, LightKind
 from hdwarp.tables.attributes import AttributeColumns, PrimRows
 from hdwarp.tables.bodies import BodyTable
 from hdwarp.tables.domes import DomeTable
-from hdwarp.tables.instances import InstanceTable, carried, narrow_matrix
+from hdwarp.tables.instance_kernels import carried, narrow_matrix
+from hdwarp.tables.instances import InstanceTable
 from hdwarp.tables.quaternions import quaternions_from_matrices
 from hdwarp.tables.storage import GrowingArray
 from hdwarp.tables.structs import LightColumns
