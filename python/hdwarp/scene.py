@@ -312,7 +312,7 @@ class Scene:
         """Make `diagnostics` those of now."""
         self.diagnostics.clear()
         self.diagnostics.extend(self._told)
-        for columns in (self.tables.cameras.attributes, *self._attribute_columns().values()):
+        for columns in (self.tables.textures, self.tables.cameras.attributes, *self._attribute_columns().values()):
             self.diagnostics.extend(columns.diagnostics())
 
     def _spread_cameras(self, changes: StageChanges, poses: np.ndarray) -> None:

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import io
+import struct
+import subprocess
+import sys
 import zipfile
+import zlib
 
 import numpy as np
 import OpenEXR
@@ -128,11 +132,94 @@ def test_what_is_broken_is_told(tmp_path, content):
         read(tmp_path / "a.png")
 
 
+@pytest.mark.parametrize(("width", "height"), [(50000, 50000), (2**28 + 1, 1)])
+def test_absurd_sizes_are_refused_before_decoding(tmp_path, width, height):
+    """The file holds none of the pixels that it promises: who decoded first would say that."""
+    exr(tmp_path / "a.exr", {"Y": np.zeros((1, 1), np.float32)})
+    data = (tmp_path / "a.exr").read_bytes()
+    window = struct.pack("<4i", 0, 0, 0, 0)
+    assert data.count(window) == 2  # of the data and of the display
+    (tmp_path / "a.exr").write_bytes(data.replace(window, struct.pack("<4i", 0, 0, width - 1, height - 1)))
+    with pytest.raises(ImageError, match=rf"@.*a\.exr@ has {width} x {height} pixels, more than"):
+        read(tmp_path / "a.exr")
+
+
 def test_what_is_missing_is_told(tmp_path):
     with pytest.raises(ImageError, match="was not found"):
         Images().read(Sdf.AssetPath("a.png", ""))
     with pytest.raises(ImageError, match="cannot be opened"):
         read(tmp_path / "none.png")
+
+
+def png16(path, values: np.ndarray) -> None:
+    """A PNG of 16 bits a channel, (H, W, 1 to 4) uint16, by hand: Pillow writes grey ones only."""
+    height, width, channels = values.shape
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    header = struct.pack(">IIBBBBB", width, height, 16, {1: 0, 2: 4, 3: 2, 4: 6}[channels], 0, 0, 0)
+    rows = b"".join(b"\0" + row.astype(">u2").tobytes() for row in values)
+    path.write_bytes(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
+
+
+@pytest.mark.parametrize("channels", [1, 2, 3, 4])
+def test_sixteen_bits_stay_sixteen(tmp_path, channels):
+    """Neighbouring values stay apart; alpha is 1 where there is none, and colours are not multiplied by it."""
+    values = np.random.default_rng(channels).integers(0, 65536, (3, 5, channels)).astype(np.uint16)
+    values[0, 0], values[0, 1] = 1000, 1001
+    png16(tmp_path / "a.png", values)
+    image = read(tmp_path / "a.png").image
+    assert image.pixels.dtype == np.float32 and not image.srgb
+    colour = values[..., :3] if channels > 2 else np.repeat(values[..., :1], 3, axis=-1)
+    assert image.pixels[..., :3] * 65535.0 == pytest.approx(colour.astype(float), abs=0.02)
+    assert image.pixels[..., 3] * 65535.0 == pytest.approx(values[..., -1].astype(float) if channels in (2, 4) else 65535.0, abs=0.02)
+
+
+@pytest.mark.parametrize("suffix", ["tga", "tif", "webp", "bmp"])
+def test_other_formats(tmp_path, suffix):
+    """Colours beside low alphas are as they were written."""
+    pixels = np.dstack([RGB, np.array([[0, 1, 2], [3, 4, 255]], np.uint8)])
+    pixels = pixels[..., :3] if suffix == "bmp" else pixels
+    PIL.Image.fromarray(pixels).save(tmp_path / f"a.{suffix}", **({"lossless": True, "exact": True} if suffix == "webp" else {}))
+    image = read(tmp_path / f"a.{suffix}").image
+    assert image.srgb and (image.pixels[..., : pixels.shape[2]] == pixels).all()
+
+
+def test_jpeg_and_radiance(tmp_path):
+    PIL.Image.fromarray(np.full((8, 8, 3), (200, 100, 50), np.uint8)).save(tmp_path / "a.jpg", quality=95)
+    image = read(tmp_path / "a.jpg").image
+    assert image.srgb and np.abs(image.pixels[..., :3].astype(int) - (200, 100, 50)).max() <= 3
+    # Two texels of shared exponent 2^(130 - 136): 128 * 2^-6 = 2, and 64, 32 of it.
+    (tmp_path / "a.hdr").write_bytes(b"#?RADIANCE\nFORMAT=32-bit_rle_rgbe\n\n-Y 1 +X 2\n" + bytes([128, 64, 32, 130] * 2))
+    image = read(tmp_path / "a.hdr").image
+    assert image.pixels.dtype == np.float32 and not image.srgb
+    assert image.pixels[0, :, :3] == pytest.approx(np.array([[2.0, 1.0, 0.5]] * 2), rel=0.01)
+
+
+def test_the_content_counts_not_the_name(tmp_path):
+    PIL.Image.fromarray(RGB).save(tmp_path / "a.png")
+    for name in ("b.jpg", "b", "b?c=1.png", "ü #.exr"):
+        (tmp_path / name).write_bytes((tmp_path / "a.png").read_bytes())
+        assert (read(tmp_path / name).image.pixels[..., :3] == RGB).all(), name
+
+
+def test_an_exr_of_layers(tmp_path):
+    """R, G, B and A among other channels, of different types; without them the first."""
+    planes = {
+        name: np.full((2, 3), k, np.float32 if name == "Z" else np.float16) for k, name in enumerate(("A", "B", "G", "N.x", "R", "Z"))
+    }
+    exr(tmp_path / "a.exr", planes)
+    assert read(tmp_path / "a.exr").image.pixels[0, 0].tolist() == [4.0, 2.0, 1.0, 0.0]
+    exr(tmp_path / "b.exr", {"N.x": planes["N.x"]})
+    assert read(tmp_path / "b.exr").image.pixels[0, 0].tolist() == [3.0, 3.0, 3.0, 1.0]
+
+
+def test_images_load_late():
+    """Importing hdwarp, and opening a stage without textures, loads no decoder."""
+    code = "import hdwarp, sys; from pxr import Usd; hdwarp.Scene(Usd.Stage.CreateInMemory(), device='cpu')"
+    code += "; print('OpenImageIO' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()[-1] == "False"
 
 
 def test_wrap_modes_of_a_tiff(tmp_path):

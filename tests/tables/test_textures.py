@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 import warp as wp
 
 from hdwarp.stage.columns import Image, Material, Texture
 from hdwarp.tables.materials import MaterialTable
-from hdwarp.tables.textures import TextureTable
+from hdwarp.tables.structs import MOST_LEVELS
+from hdwarp.tables.textures import TextureTable, srgb_decode
 
 
 def image(size: int, value: int = 0) -> Image:
-    return Image(np.full((size, size, 4), value, np.uint8), False)
+    return Image(np.full((size, size, 4), value, np.uint8), False, f"{value}.png")
 
 
 def materials(*textures) -> dict[int, Material]:
@@ -65,7 +67,7 @@ def test_memory_goes_with_most_of_the_images(device):
     assert table.sync(materials(small))
     assert sum(array.capacity for array in table.device_arrays()) < before / 100
     at = column(table, "start")[table.row(small)]
-    assert column(table, "words")[at : at + 4] == [0x05050505] * 4
+    assert column(table, "words")[at : at + 6] == [0x05050505] * 2 + [0] * 2 + [0x05050505] * 2  # in a square of 4 x 4
 
 
 def test_tiles_and_colour_spaces_share_images(device):
@@ -79,11 +81,74 @@ def test_tiles_and_colour_spaces_share_images(device):
     starts = column(table, "start")
     assert starts[rows[0]] == starts[table.row(raw)] != starts[rows[2]] == starts[table.row(other)]
     assert sorted({word for word in column(table, "words") if word}) == [0x01010101, 0x02020202]
-    assert sum(word != 0 for word in column(table, "words")) == 32
+    assert sum(word != 0 for word in column(table, "words")) == 2 * (16 + 4 + 1)  # texels of two images with their levels
     table.sync(materials(raw))
     assert len(table) == 1
     table.sync(materials(raw, udim))
     assert len(table) == 4  # it, and a tile of each image
+
+
+def test_levels_are_means_in_linear_light(device):
+    """5 x 3 sRGB bytes, then 2 x 1, then one texel: of odd sizes parts of texels count by their area. Alpha is no light."""
+    rng = np.random.default_rng(1)
+    pixels = rng.integers(0, 256, (3, 5, 4)).astype(np.uint8)
+    table, texture = TextureTable(wp.get_device(device)), Texture(Image(pixels, True), "st")
+    table.sync(materials(texture))
+    row = table.row(texture)
+    assert column(table, "levels")[row] == 3
+    starts = column(table, "level_start")[MOST_LEVELS * row :][:3]
+    words = table.columns.words.numpy()
+
+    def light(held: np.ndarray) -> np.ndarray:
+        return np.concatenate([srgb_decode(held[..., :3] / 255), held[..., 3:] / 255], axis=-1)
+
+    def told(light: np.ndarray) -> np.ndarray:
+        colour = np.where(light <= 0.0031308, 12.92 * light, 1.055 * light ** (1 / 2.4) - 0.055)
+        return 255 * np.concatenate([colour[..., :3], light[..., 3:]], axis=-1)
+
+    shares = np.array([[1, 1, 0.5, 0, 0], [0, 0, 0.5, 1, 1]]) / 2.5
+    halved = np.einsum("xw,hwc->xc", shares, light(pixels)) / 3
+    first, last = (words[start : start + count].view(np.uint8).reshape(-1, 4) for start, count in zip(starts[1:], (2, 1), strict=True))
+    assert np.abs(first - told(halved)).max() < 0.51
+    assert np.abs(last - told(light(first).mean(axis=0))).max() < 0.51
+    level = words[starts[0] : starts[0] + 32].view(np.uint8).reshape(2, 4, 4, 4)  # two squares, the second of one column
+    assert (np.concatenate([level[0], level[1]], axis=1)[:3, :5] == pixels).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+def test_levels_of_floats(device, dtype):
+    pixels = np.random.default_rng(2).normal(size=(8, 16, 4)).astype(dtype) * 100
+    table, texture = TextureTable(wp.get_device(device)), Texture(Image(pixels, False), "st")
+    table.sync(materials(texture))
+    row = table.row(texture)
+    start = column(table, "level_start")[MOST_LEVELS * row + 1]
+    size = 32 * pixels.itemsize
+    held = table.columns.words.numpy()[start : start + size].view(dtype).reshape(2, 4, 4, 4)
+    mean = pixels.astype(np.float64).reshape(4, 2, 8, 2, 4).mean(axis=(1, 3))
+    assert np.concatenate([held[0], held[1]], axis=1) == pytest.approx(mean, abs=0.1 if dtype is np.float16 else 1e-4)
+    assert np.isfinite(table.columns.words.numpy()[:start].view(dtype)).all()
+
+
+def test_the_largest_images_are_halved_until_all_fit(device):
+    """64 x 64, 32 x 32 and 8 x 8 texels in 8 KiB, at 4 bytes and a third more: the first is halved, and again, for only one of 32 x 32
+    fits."""
+    large, middle, small = (Texture(image(size, value), "st") for size, value in ((64, 1), (32, 2), (8, 3)))
+    table = TextureTable(wp.get_device(device), budget=8192)
+    table.sync(materials(large, middle, small))
+    widths = [column(table, "width")[table.row(texture)] for texture in (large, middle, small)]
+    assert widths == [16, 32, 8]
+    assert table.reduced == {large.image: (16, 16)}
+    (told,) = table.diagnostics()
+    assert (told.path, told.code) == ("1.png", "texture-size")
+    assert "64 x 64 pixels" in told.message and "16 x 16" in told.message
+    at = column(table, "start")[table.row(large)]
+    assert column(table, "words")[at : at + 16 * 16] == [0x01010101] * 16 * 16
+    assert table.sync(materials(large, small))  # there is room now: other words, so all rows anew
+    assert column(table, "width")[table.row(large)] == 32
+    assert not table.sync(materials(large, small))
+    table = TextureTable(wp.get_device(device), budget=0)
+    table.sync(materials(large, small))
+    assert column(table, "width")[table.row(large)] == column(table, "width")[table.row(small)] == 1
 
 
 def test_a_texture_takes_the_place_of_a_constant(device):

@@ -6,7 +6,16 @@ import functools
 
 import warp as wp
 
-from hdwarp.aovs.pixel_runs import NO_INSTANCE, block_count, lane_options, load_columns, pixel_run, store_components, store_triples
+from hdwarp.aovs.pixel_runs import (
+    NO_INSTANCE,
+    block_count,
+    lane_options,
+    load_columns,
+    pixel_run,
+    store_components,
+    store_quads,
+    store_triples,
+)
 from hdwarp.aovs.turning import turn_normals
 from hdwarp.tables.structs import BEZIER, FACE_VARYING, NONE, UNIFORM, VERTEX, InstanceColumns, MeshColumns, PrimvarColumns, ViewRow
 
@@ -15,11 +24,12 @@ _SHORTEST = 1.0e-30  # squared length of an interpolated normal below which it i
 
 @functools.cache
 def primvar_kernel(lanes: int) -> wp.Kernel:
-    """A primvar at each hit. Vector arrays come flat: loads of single numbers are what becomes SIMD gathers."""
+    """A primvar at each hit, and how its first two components change from pixel to pixel. Vector arrays come flat: loads of single numbers
+    are what becomes SIMD gathers."""
     LANES, BLOCKS = lanes, block_count(lanes)
     ints = wp.types.vector(length=lanes, dtype=wp.int32)
     floats = wp.types.vector(length=lanes, dtype=wp.float32)
-    load_pairs = load_columns(lanes, 2)
+    load_pairs, load_quads = load_columns(lanes, 2), load_columns(lanes, 4)
 
     @wp.kernel(enable_backward=False, module="unique", module_options=lane_options(lanes))
     def primvar_at_hit(
@@ -40,6 +50,8 @@ def primvar_kernel(lanes: int) -> wp.Kernel:
         missing: wp.float32,  # where the surface has no such primvar
         clear: wp.vec4f,  # where nothing is seen
         out: wp.array[wp.float32],  # flat, `primvar.width` a pixel
+        changes: wp.array[wp.float32],  # of `footprints_kernel`, flat, four a pixel; null without ``spread``
+        spread: wp.array[wp.vec4f],  # of the first and the second component to the right, and of both down; null where nobody asks
     ):
         job = first + wp.tid() * step
         if job >= count:
@@ -174,6 +186,23 @@ def primvar_kernel(lanes: int) -> wp.Kernel:
                 elif component == 2:
                     z = value
             store_components(x, y, z, value, width, low, high, pixel, out)
+            if spread:
+                change = load_quads(changes, low, high, pixel)
+                for lane in range(LANES):
+                    varies = kind[lane] == VERTEX or kind[lane] == FACE_VARYING
+                    first_a = primvar.values[number_a[lane]]
+                    first_b = primvar.values[number_b[lane]]
+                    first_c = primvar.values[number_c[lane]]
+                    second_a = primvar.values[number_a[lane] + 1]
+                    second_b = primvar.values[number_b[lane] + 1]
+                    second_c = primvar.values[number_c[lane] + 1]
+                    p, q = wp.where(varies, first_a - first_c, 0.0), wp.where(varies, first_b - first_c, 0.0)
+                    r, s = wp.where(varies, second_a - second_c, 0.0), wp.where(varies, second_b - second_c, 0.0)
+                    w0[lane] = p * change[0, lane] + q * change[1, lane]
+                    w1[lane] = r * change[0, lane] + s * change[1, lane]
+                    w2[lane] = p * change[2, lane] + q * change[3, lane]
+                    value[lane] = r * change[2, lane] + s * change[3, lane]
+                store_quads(w0, w1, w2, value, low, high, pixel, spread)
 
     return primvar_at_hit
 

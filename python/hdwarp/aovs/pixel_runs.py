@@ -107,8 +107,9 @@ def store_quads(a: Any, b: Any, c: Any, d: Any, low: wp.int32, high: wp.int32, p
 @wp.func_native(
     "if (width == 3) {"
     + _store("out.data[3 * (pixel + i) + #]", "a.c[i]", "b.c[i]", "c.c[i]")
-    + """}
-    else
+    + "} else if (width == 2) {"
+    + _store("out.data[2 * (pixel + i) + #]", "a.c[i]", "b.c[i]")
+    + """} else
         for (int i = low; i < high; ++i) {
             const float all[4] = {a.c[i], b.c[i], c.c[i], d.c[i]};
             for (int k = 0; k < width; ++k)
@@ -122,25 +123,37 @@ def store_components(
     """The first ``width`` of four numbers, 1 to 4."""
 
 
+# Loads whose addresses are plainly base + 4 i: half as many gathers as where Warp multiplies by a stride known when the kernel runs.
+@wp.func_native("return words.data[i];")
+def word_at(words: wp.array[wp.uint32], i: wp.int32) -> wp.uint32: ...
+
+
+@wp.func_native("return numbers.data[i];")
+def number_at(numbers: wp.array[wp.float32], i: wp.int32) -> wp.float32: ...
+
+
+@wp.func_native("return wholes.data[i];")
+def whole_at(wholes: wp.array[wp.int32], i: wp.int32) -> wp.int32: ...
+
+
 _LOAD = """
     wp::mat_t<WIDTH, LANES, SCALAR> columns;
     if (low <= 0 && high >= LANES)
-        for (int i = 0; i < LANES; ++i)
-            for (int k = 0; k < WIDTH; ++k)
-                columns.data[k][i] = plane.data[WIDTH * (pixel + i) + k];
+        for (int i = 0; i < LANES; ++i) { BODY }
     else
-        for (int i = low; i < high; ++i)
-            for (int k = 0; k < WIDTH; ++k)
-                columns.data[k][i] = plane.data[WIDTH * (pixel + i) + k];
+        for (int i = low; i < high; ++i) { BODY }
     return columns;
 """
+# The body is written out component by component: of two loops, the compiler takes the inner one, and scatters.
 
 
 @functools.cache
 def load_columns(lanes: int, width: int, scalar: type = wp.float32) -> wp.Function:
     """A function that reads what `store_scalars`, `store_pairs` or `store_triples` wrote, the plane given as its numbers: a matrix
     ``(width, lanes)``, 0 outside low..high - 1. ``scalar``: wp.float32 or wp.float64."""
-    code = _LOAD.replace("WIDTH", str(width)).replace("LANES", str(lanes)).replace("SCALAR", "float" if scalar is wp.float32 else "double")
+    body = " ".join(f"columns.data[{k}][i] = plane.data[WIDTH * (pixel + i) + {k}];" for k in range(width))
+    number = "float" if scalar is wp.float32 else "double"
+    code = _LOAD.replace("BODY", body).replace("WIDTH", str(width)).replace("LANES", str(lanes)).replace("SCALAR", number)
     columns = wp.types.matrix(shape=(width, lanes), dtype=scalar)
 
     @wp.func_native(code)

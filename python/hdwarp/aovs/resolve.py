@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 import warp as wp
 
 from hdwarp.aovs.buffers import flat_pixels
+from hdwarp.aovs.footprints import footprints_kernel
 from hdwarp.aovs.geometry_planes import GeometryClears, GeometryPlanes
 from hdwarp.aovs.ids import IdClears, IdPlanes, ids_kernel
 from hdwarp.aovs.interpolation import normals_kernel, primvar_kernel
@@ -179,7 +180,7 @@ class ResolvePlan:
             geometry.normal = steps.scratch(wp.vec3f)
         if needs_positions(look, asked) and "Peye" not in asked:
             geometry.position_eye = steps.scratch(wp.vec3f)
-        if "motion" in asked:
+        if "motion" in asked or textured:
             geometry.ray_distance = steps.scratch(wp.float64)
         if (display is not None or smooth is not None or interpolated or textured) and "barycentric" not in asked:
             geometry.barycentric = steps.scratch(wp.vec2f)
@@ -203,17 +204,27 @@ class ResolvePlan:
                 setattr(clears, member, int(self._clear_of(name)[0]))
             steps.add(ids_kernel(steps.lanes), [meshes, instances, materials, slots, seen, clears, ids])
 
-        def interpolate(columns: PrimvarColumns, out: wp.array, missing: float, clear: tuple[float, ...]) -> None:
+        def interpolate(
+            columns: PrimvarColumns,
+            out: wp.array,
+            missing: float,
+            clear: tuple[float, ...],
+            spread: Sequence[wp.array | None] = (None, None),
+        ) -> None:
             padded = wp.vec4f(*clear, *[0.0] * (4 - len(clear)))
             points, corners = steps.scalars(meshes.triangle_points), steps.scalars(meshes.triangle_corners)
             surface = [meshes, points, corners, instances, slots, seen, steps.scalars(geometry.barycentric)]
-            steps.add(primvar_kernel(steps.lanes), [*surface, columns, missing, padded, steps.scalars(out)])
+            steps.add(primvar_kernel(steps.lanes), [*surface, columns, missing, padded, steps.scalars(out), *spread])
 
-        def interpolate_sets(sets: Sequence[PrimvarColumns], dtype: type, width: int) -> wp.array:
-            planes, count = steps.scratch(dtype, len(sets)), steps.pixel_count
+        def interpolate_sets(sets: Sequence[PrimvarColumns], dtype: type, changes: wp.array | None = None) -> list[wp.array | None]:
+            """Planes of them, and with the ``changes`` of weights from pixel to pixel planes of their own changes."""
+            count, width = steps.pixel_count, dtype._length_
+            planes, spreads = steps.scratch(dtype, len(sets)), None if changes is None else steps.scratch(wp.vec4f, len(sets))
             for k, columns in enumerate(sets):
-                interpolate(columns, planes[k * count : (k + 1) * count], math.nan, (0.0,) * width)
-            return planes
+                of_set = slice(k * count, (k + 1) * count)
+                spread = (None, None) if changes is None else (steps.scalars(changes), spreads[of_set])
+                interpolate(columns, planes[of_set], math.nan, (0.0,) * width, spread)
+            return [planes, spreads]
 
         for name in interpolated:
             interpolate(primvars[primvar_name(name)], asked[name], self._missing, self._clear_of(name))
@@ -235,6 +246,14 @@ class ResolvePlan:
         if display is not None:
             display_plane = steps.scratch(wp.vec3f)
             interpolate(display, display_plane, GREY, (0.0, 0.0, 0.0))
+        coordinates = spreads = values = None
+        if textured:
+            changes = steps.scratch(wp.vec4f)
+            surface = [steps.scalars(meshes.leaf_vertices), steps.scalars(instances.world_from_object), instances, slots, seen]
+            for given, rays in self._ray_kinds():
+                steps.add(footprints_kernel(steps.lanes, given), [*surface, *rays, geometry.ray_distance, changes])
+            coordinates, spreads = interpolate_sets(look.coordinates, wp.vec2f, changes)
+            values, _ = interpolate_sets(look.values, wp.vec4f)
         found = Seen(
             record=visibility,
             meshes=meshes,
@@ -246,8 +265,9 @@ class ResolvePlan:
             normal=normal if lit else None,
             positions=geometry.position_eye if needs_positions(look, asked) else None,
             display_color=display_plane,
-            coordinates=interpolate_sets(look.coordinates, wp.vec2f, 2) if textured else None,
-            values=interpolate_sets(look.values, wp.vec4f, 4) if textured else None,
+            coordinates=coordinates,
+            spreads=spreads,
+            values=values,
             rays=[(given, rays[1]) for given, rays in self._ray_kinds()],
         )
         clears = {name: self._clear_of(name) for name in COLOURS}

@@ -11,7 +11,7 @@ import typer
 from hdwarp.cli.console import DONE, FAILED, print_json, say
 
 HELP = "Versions, devices, caches, plugin path, and one render verified against a known answer."
-_PACKAGES = ("usd-core", "warp-lang", "numpy", "mujoco", "OpenEXR", "Pillow")
+_PACKAGES = ("usd-core", "warp-lang", "numpy", "mujoco", "OpenEXR", "OpenImageIO", "Pillow")
 
 
 def doctor(

@@ -25,6 +25,7 @@ _PLAIN = (
         "tables.previous",
         "tables.world_trees",
         "tables.written",
+        "tables.texels",
     ),
     *("views.rows", "views.given_rays", "trace.view_rays", "sensors.placing", "sensors.tiles"),
 )
@@ -45,6 +46,7 @@ def kernel_variants(device) -> list:
     """Every kernel, one of each module that is compiled as a whole, for a device: what scenes, views and settings may ask for."""
     import warp as wp
 
+    from hdwarp.aovs.footprints import footprints_kernel
     from hdwarp.aovs.ids import ids_kernel
     from hdwarp.aovs.interpolation import normals_kernel, primvar_kernel
     from hdwarp.aovs.motion import motion_kernel
@@ -76,6 +78,7 @@ def kernel_variants(device) -> list:
         kernels.append(factory(lanes))
     kernels += [data_type_kernel(lanes), geometry_kernel(lanes, True), shown_kernel(lanes), normal_map_kernel(lanes)]
     kernels += [lighting_kernel(lanes, given, lit) for given, lit in itertools.product(truth, truth)]
+    kernels += [footprints_kernel(lanes, given) for given in truth]
     kernels += [geometry_kernel(lanes, given, True) for given in truth] + [motion_kernel(lanes, True)]
     kernels += [mark_kernel(textured) for textured in truth]
     kinds = [SceneKinds(mesh=mesh, shapes=shapes) for mesh, shapes in itertools.product((True, False), truth)] + [EVERYTHING]

@@ -50,6 +50,7 @@ class Seen:
     positions: wp.array | None  # from the camera, in its axes
     display_color: wp.array | None  # the primvar, None where the scene has none
     coordinates: wp.array | None  # planes of the sets by which textures are laid
+    spreads: wp.array | None  # how these change from pixel to pixel
     values: wp.array | None  # planes of the primvars that are shown themselves
     rays: list[tuple[bool, wp.array | None]]  # (whether rays are given, their directions) of the kinds of views there are
 
@@ -143,8 +144,9 @@ class ColourPlan:
     def _show(self, name: str, materials: MaterialColumns, plane: wp.array, width: int, otherwise: float) -> None:
         """The step that fills ``plane`` with what textures show of an input; ``otherwise``: what it holds elsewhere, < 0: what it does."""
         steps, seen, look = self._steps, self._seen, self._look
-        which = [self._row, materials.texture, MATERIAL_INPUTS.index(name), look.textures, seen.coordinates, seen.values]
-        steps.add(shown_kernel(steps.lanes), [*which, steps.pixel_count, otherwise, width, steps.scalars(plane)])
+        which = [self._row, materials.texture, MATERIAL_INPUTS.index(name), look.textures]
+        where = [steps.scalars(plane) for plane in (seen.coordinates, seen.spreads, seen.values)]
+        steps.add(shown_kernel(steps.lanes), [*which, *where, steps.pixel_count, otherwise, width, steps.scalars(plane)])
 
     def _lighting(self, first: int, count: int, visibility: wp.array | None, *, begin: bool) -> list:
         seen, look, steps = self._seen, self._look, self._steps

@@ -6,27 +6,14 @@ import functools
 
 import warp as wp
 
-from hdwarp.aovs.pixel_runs import block_count, lane_options, pixel_run
-from hdwarp.tables.structs import BLACK, FLOATS, HALVES, INPUT_COUNT, MIRROR, PRIMVAR, REPEAT, TextureColumns, ViewRow
+from hdwarp.aovs.pixel_runs import block_count, lane_options, load_columns, pixel_run, store_components
+from hdwarp.shade.filtering import filter_lanes
+from hdwarp.tables.structs import BLACK, INPUT_COUNT, MIRROR, MOST_LEVELS, PRIMVAR, REPEAT, TextureColumns, ViewRow
+from hdwarp.tables.texels import texel, texel_number
 
 _LARGEST = wp.constant(1.0e30)  # what textures show; so that what is computed with it is finite
 _TILES_WIDE = wp.constant(10)  # of UDIM
 _EDGE = wp.constant(1.0e-5)  # so far beyond a tile that has no neighbour there it still shows: where interpolated coordinates end
-
-
-@wp.func
-def srgb_to_linear(encoded: wp.float32) -> wp.float32:
-    """The sRGB curve, which goes on above 1, and below 0 as its mirror image."""
-    size = wp.abs(encoded)
-    linear = wp.where(size <= 12.92 * 0.0031308, size / 12.92, wp.pow((size + 0.055) / 1.055, 2.4))
-    return wp.where(encoded < 0.0, -linear, linear)
-
-
-@wp.func
-def without_srgb(colour: wp.vec4f, srgb: wp.int32) -> wp.vec4f:
-    if srgb == 0:
-        return colour
-    return wp.vec4f(srgb_to_linear(colour[0]), srgb_to_linear(colour[1]), srgb_to_linear(colour[2]), colour[3])
 
 
 @wp.func
@@ -54,35 +41,13 @@ def wrapped(i: wp.int32, size: wp.int32, wrap: wp.int32) -> wp.int32:
 
 
 @wp.func
-def halves(word: wp.uint32) -> wp.vec2f:
-    low = wp.cast(wp.uint16(word & wp.uint32(0xFFFF)), wp.float16)
-    high = wp.cast(wp.uint16(word >> wp.uint32(16)), wp.float16)
-    return wp.vec2f(wp.float32(low), wp.float32(high))
-
-
-@wp.func
-def texel(textures: TextureColumns, texture: wp.int32, x: wp.int32, y: wp.int32) -> wp.vec4f:
+def shown_at(textures: TextureColumns, texture: wp.int32, x: wp.int32, y: wp.int32) -> wp.vec4f:
     """Linear RGBA of a texel, ``y`` from the top; 0 outside the image."""
     if x < 0 or y < 0:
         return wp.vec4f()
-    number = y * textures.width[texture] + x
-    start, storage, srgb = textures.start[texture], textures.storage[texture], textures.srgb[texture]
-    if storage == FLOATS:
-        at = start + 4 * number
-        r, g = wp.cast(textures.words[at], wp.float32), wp.cast(textures.words[at + 1], wp.float32)
-        b, a = wp.cast(textures.words[at + 2], wp.float32), wp.cast(textures.words[at + 3], wp.float32)
-        return without_srgb(wp.vec4f(r, g, b, a), srgb)
-    if storage == HALVES:
-        rg, ba = halves(textures.words[start + 2 * number]), halves(textures.words[start + 2 * number + 1])
-        return without_srgb(wp.vec4f(rg[0], rg[1], ba[0], ba[1]), srgb)
-    word = textures.words[start + number]
-    red = wp.int32(word & wp.uint32(255))
-    green = wp.int32((word >> wp.uint32(8)) & wp.uint32(255))
-    blue = wp.int32((word >> wp.uint32(16)) & wp.uint32(255))
-    alpha = wp.float32(word >> wp.uint32(24)) / 255.0
-    if srgb != 0:
-        return wp.vec4f(textures.linear[red], textures.linear[green], textures.linear[blue], alpha)
-    return wp.vec4f(wp.float32(red) / 255.0, wp.float32(green) / 255.0, wp.float32(blue) / 255.0, alpha)
+    storage = textures.storage[texture]
+    at = textures.start[texture] + (texel_number(x, y, textures.width[texture]) << storage)
+    return texel(textures.words, textures.linear, at, storage, textures.srgb[texture])
 
 
 @wp.func
@@ -97,8 +62,8 @@ def filtered(textures: TextureColumns, texture: wp.int32, st: wp.vec2f) -> wp.ve
     x0, x1 = wrapped(wp.int32(left), width, wrap_s), wrapped(wp.int32(left) + 1, width, wrap_s)
     y0, y1 = wrapped(wp.int32(below), height, wrap_t), wrapped(wp.int32(below) + 1, height, wrap_t)
     y0, y1 = wp.where(y0 < 0, -1, height - 1 - y0), wp.where(y1 < 0, -1, height - 1 - y1)  # counted from the top
-    lower = texel(textures, texture, x0, y0) * (1.0 - along) + texel(textures, texture, x1, y0) * along
-    upper = texel(textures, texture, x0, y1) * (1.0 - along) + texel(textures, texture, x1, y1) * along
+    lower = shown_at(textures, texture, x0, y0) * (1.0 - along) + shown_at(textures, texture, x1, y0) * along
+    upper = shown_at(textures, texture, x0, y1) * (1.0 - along) + shown_at(textures, texture, x1, y1) * along
     return lower * (1.0 - up) + upper * up
 
 
@@ -121,6 +86,27 @@ def tile_row(textures: TextureColumns, texture: wp.int32, u: wp.float32, v: wp.f
 
 
 @wp.func
+def tile_at(textures: TextureColumns, texture: wp.int32, st: wp.vec2f) -> wp.vec3i:
+    """Of UDIM textures: row of the tile that shows ``st``, -1 none, and the tile's lower left corner. An edge where no tile begins belongs
+    to the one that ends there."""
+    u, v = wp.floor(st[0]), wp.floor(st[1])
+    across, along = beside(st[0], u), beside(st[1], v)
+    image = tile_row(textures, texture, u, v)
+    if image < 0 and across != u:
+        image = tile_row(textures, texture, across, v)
+        u = wp.where(image >= 0, across, u)
+    if image < 0 and along != v:
+        v = along
+        image = tile_row(textures, texture, u, v)
+        if image < 0 and across != u:
+            u = across
+            image = tile_row(textures, texture, u, v)
+    if image < 0:
+        return wp.vec3i(-1, 0, 0)
+    return wp.vec3i(image, wp.int32(u), wp.int32(v))
+
+
+@wp.func
 def look_up(textures: TextureColumns, texture: wp.int32, coordinates: wp.vec2f) -> wp.vec4f:
     """What a texture shows where its primvar holds ``coordinates``, NaN where there is no such primvar; linear, all of it finite. One
     channel comes four times."""
@@ -131,19 +117,9 @@ def look_up(textures: TextureColumns, texture: wp.int32, coordinates: wp.vec2f) 
     st = wp.vec2f(by[0] * st[0] + by[1] * st[1], by[2] * st[0] + by[3] * st[1]) + textures.st_offset[texture]
     image = texture
     if textures.tile_count[texture] > 0:
-        u, v = wp.floor(st[0]), wp.floor(st[1])
-        across, along = beside(st[0], u), beside(st[1], v)
-        image = tile_row(textures, texture, u, v)
-        if image < 0 and across != u:
-            image = tile_row(textures, texture, across, v)
-            u = wp.where(image >= 0, across, u)
-        if image < 0 and along != v:
-            v = along
-            image = tile_row(textures, texture, u, v)
-            if image < 0 and across != u:
-                u = across
-                image = tile_row(textures, texture, u, v)
-        st = st - wp.vec2f(u, v)
+        tile = tile_at(textures, texture, st)
+        image = tile[0]
+        st = st - wp.vec2f(wp.float32(tile[1]), wp.float32(tile[2]))
     colour = textures.fallback[texture]
     if image >= 0:
         colour = wp.cw_mul(filtered(textures, image, st), textures.scale[texture]) + textures.bias[texture]
@@ -184,8 +160,16 @@ def value_at(
 @functools.cache
 def shown_kernel(lanes: int) -> wp.Kernel:
     """Write what the textures of one input of the materials show of what is seen into a plane: base colours, say, over those of the
-    displayColor primvar."""
+    displayColor primvar.
+
+
+    A block is gone through texture by texture, and image by image within UDIM textures: mostly it is one, whose numbers all lanes share.
+    """
     LANES, BLOCKS = lanes, block_count(lanes)
+    floats = wp.types.vector(length=lanes, dtype=wp.float32)
+    ints = wp.types.vector(length=lanes, dtype=wp.int32)
+    load_pairs, load_triples, load_quads = load_columns(lanes, 2), load_columns(lanes, 3), load_columns(lanes, 4)
+    filter_image = filter_lanes(lanes)
 
     @wp.kernel(enable_backward=False, module="unique", module_options=lane_options(lanes))
     def shown(
@@ -199,10 +183,11 @@ def shown_kernel(lanes: int) -> wp.Kernel:
         texture_of: wp.array[wp.int32],  # MaterialColumns.texture
         which: wp.int32,  # the input: its number in MATERIAL_INPUTS
         textures: TextureColumns,
-        st: wp.array[wp.vec2f],  # a plane of ``pixel_count`` a set of coordinates
-        values: wp.array[wp.vec4f],  # and of primvars that are shown themselves
+        st: wp.array[wp.float32],  # flat: a plane of ``pixel_count`` pairs a set of coordinates
+        spread: wp.array[wp.float32],  # flat, as `st`: how far it is from pixel to pixel, four numbers each
+        values: wp.array[wp.float32],  # flat: planes of primvars that are shown themselves, four numbers each
         pixel_count: wp.int32,
-        otherwise: wp.float32,  # what the plane holds elsewhere; < 0: what it does hold
+        otherwise: wp.float32,  # what the plane holds elsewhere; < 0: what it does hold (three numbers a pixel)
         width: wp.int32,  # numbers a pixel in the plane
         out: wp.array[wp.float32],
     ):
@@ -210,21 +195,128 @@ def shown_kernel(lanes: int) -> wp.Kernel:
         if job >= count:
             return
         run = pixel_run(views, job, LANES, BLOCKS, jobs, rows)
+        if run.blocks == 0:
+            return
+        row, image, mine = ints(), ints(), ints()
+        s, t = floats(), floats()
+        s_right, t_right, s_below, t_below = floats(), floats(), floats(), floats()
+        r, g, b = floats(), floats(), floats()
         for block in range(run.blocks):
+            pixel = run.output + block * LANES
             low = wp.max(run.left - run.x - block * LANES, 0)
             high = wp.min(run.right - run.x - block * LANES, LANES)
-            for lane in range(low, high):
-                pixel = run.output + block * LANES + lane
-                material = material_row[pixel]
-                texture = wp.int32(-1)
-                if material >= 0:
-                    texture = texture_of[INPUT_COUNT * material + which]
-                if texture >= 0:
-                    colour = value_at(textures, texture, st, values, pixel_count, pixel)
-                    for i in range(width):
-                        out[width * pixel + i] = colour[i]
-                elif otherwise >= 0.0:
-                    for i in range(width):
-                        out[width * pixel + i] = otherwise
+            texture = wp.int32(-1)  # from the highest row down
+            for lane in range(LANES):
+                material = material_row[pixel + wp.clamp(lane, low, high - 1)]
+                found = texture_of[INPUT_COUNT * wp.max(material, 0) + which]
+                row[lane] = wp.where(material >= 0, found, -1)
+                texture = wp.max(texture, row[lane])
+            if texture < 0 and otherwise < 0.0:
+                continue
+            if otherwise < 0.0:
+                held = load_triples(out, low, high, pixel)
+                for lane in range(LANES):
+                    r[lane] = held[0, lane]
+                    g[lane] = held[1, lane]
+                    b[lane] = held[2, lane]
+            else:
+                for lane in range(LANES):
+                    r[lane] = otherwise
+                    g[lane] = otherwise
+                    b[lane] = otherwise
+            while texture >= 0:
+                by, offset, instead = textures.st_linear[texture], textures.st_offset[texture], textures.st_fallback[texture]
+                scale, bias, channel = textures.scale[texture], textures.bias[texture], textures.channel[texture]
+                if textures.storage[texture] == PRIMVAR:
+                    plain = textures.fallback[texture]
+                    carried = load_quads(values, low, high, textures.st[texture] * pixel_count + pixel)
+                    for lane in range(LANES):
+                        gone = carried[0, lane] != carried[0, lane]
+                        red = wp.where(gone, plain[0], carried[0, lane] * scale[0] + bias[0])
+                        green = wp.where(gone, plain[1], carried[1, lane] * scale[1] + bias[1])
+                        blue = wp.where(gone, plain[2], carried[2, lane] * scale[2] + bias[2])
+                        alpha = wp.where(gone, plain[3], carried[3, lane] * scale[3] + bias[3])
+                        single = wp.where(channel == 0, red, wp.where(channel == 1, green, wp.where(channel == 2, blue, alpha)))
+                        mine_too = row[lane] == texture
+                        r[lane] = wp.where(mine_too, wp.clamp(wp.where(channel < 0, red, single), -_LARGEST, _LARGEST), r[lane])
+                        g[lane] = wp.where(mine_too, wp.clamp(wp.where(channel < 0, green, single), -_LARGEST, _LARGEST), g[lane])
+                        b[lane] = wp.where(mine_too, wp.clamp(wp.where(channel < 0, blue, single), -_LARGEST, _LARGEST), b[lane])
+                    following = wp.int32(-1)
+                    for lane in range(LANES):
+                        following = wp.max(following, wp.where(row[lane] < texture, row[lane], -1))
+                    texture = following
+                    continue
+                tiled = textures.tile_count[texture] > 0
+                places = load_pairs(st, low, high, textures.st[texture] * pixel_count + pixel)
+                change = load_quads(spread, low, high, textures.st[texture] * pixel_count + pixel)
+                for lane in range(LANES):
+                    gone = places[0, lane] != places[0, lane]
+                    p, q = wp.where(gone, instead[0], places[0, lane]), wp.where(gone, instead[1], places[1, lane])
+                    s[lane] = by[0] * p + by[1] * q + offset[0]
+                    t[lane] = by[2] * p + by[3] * q + offset[1]
+                    s_right[lane] = by[0] * change[0, lane] + by[1] * change[1, lane]
+                    t_right[lane] = by[2] * change[0, lane] + by[3] * change[1, lane]
+                    s_below[lane] = by[0] * change[2, lane] + by[1] * change[3, lane]
+                    t_below[lane] = by[2] * change[2, lane] + by[3] * change[3, lane]
+                    image[lane] = wp.where(row[lane] == texture, texture, -1)
+                if tiled:
+                    plain = textures.fallback[texture]
+                    if channel >= 0:
+                        plain = wp.vec4f(plain[channel])
+                    for lane in range(LANES):
+                        if row[lane] == texture:
+                            tile = tile_at(textures, texture, wp.vec2f(s[lane], t[lane]))
+                            image[lane] = tile[0]
+                            s[lane] = s[lane] - wp.float32(tile[1])
+                            t[lane] = t[lane] - wp.float32(tile[2])
+                            r[lane] = wp.clamp(plain[0], -_LARGEST, _LARGEST)
+                            g[lane] = wp.clamp(plain[1], -_LARGEST, _LARGEST)
+                            b[lane] = wp.clamp(plain[2], -_LARGEST, _LARGEST)
+                one = wp.int32(-1)
+                for lane in range(LANES):
+                    one = wp.max(one, image[lane])
+                while one >= 0:
+                    for lane in range(LANES):
+                        mine[lane] = wp.where(image[lane] == one, 1, 0)
+                    colour = filter_image(
+                        textures.words,
+                        textures.level_start,
+                        MOST_LEVELS * one,
+                        textures.levels[one],
+                        textures.width[one],
+                        textures.height[one],
+                        textures.storage[one],
+                        textures.srgb[one],
+                        textures.wrap_s[one],
+                        textures.wrap_t[one],
+                        mine,
+                        s,
+                        t,
+                        s_right,
+                        t_right,
+                        s_below,
+                        t_below,
+                    )
+                    for lane in range(LANES):
+                        red = colour[0, lane] * scale[0] + bias[0]
+                        green = colour[1, lane] * scale[1] + bias[1]
+                        blue = colour[2, lane] * scale[2] + bias[2]
+                        alpha = colour[3, lane] * scale[3] + bias[3]
+                        single = wp.where(channel == 0, red, wp.where(channel == 1, green, wp.where(channel == 2, blue, alpha)))
+                        red = wp.clamp(wp.where(channel < 0, red, single), -_LARGEST, _LARGEST)
+                        green = wp.clamp(wp.where(channel < 0, green, single), -_LARGEST, _LARGEST)
+                        blue = wp.clamp(wp.where(channel < 0, blue, single), -_LARGEST, _LARGEST)
+                        r[lane] = wp.where(image[lane] == one, red, r[lane])
+                        g[lane] = wp.where(image[lane] == one, green, g[lane])
+                        b[lane] = wp.where(image[lane] == one, blue, b[lane])
+                    following = wp.int32(-1)
+                    for lane in range(LANES):
+                        following = wp.max(following, wp.where(image[lane] < one, image[lane], -1))
+                    one = following
+                following = wp.int32(-1)
+                for lane in range(LANES):
+                    following = wp.max(following, wp.where(row[lane] < texture, row[lane], -1))
+                texture = following
+            store_components(r, g, b, b, width, low, high, pixel, out)
 
     return shown

@@ -148,6 +148,7 @@ class Image:
 
     pixels: np.ndarray  # (H, W, 4) uint8, float16 or float32, row 0 on top; finite; colour and alpha as the file has them
     srgb: bool  # red, green and blue (of uint8) are sRGB-encoded; else linear
+    name: str = ""  # asset path by which it was read first
 
     @property
     def is_opaque(self) -> bool:

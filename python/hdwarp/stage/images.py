@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import io
-import warnings
+import os
+import re
+import tempfile
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,10 +15,7 @@ from hdwarp.stage.columns import WRAPS, Image
 from hdwarp.stage.open import plain_text
 
 _MOST_TEXELS = 2**28  # of one image: 16384 x 16384; in the table texels are counted by int32
-_EXR = b"\x76\x2f\x31\x01"
-_PIXAR_WRAP_MODES, _PIXAR_WORLD_TO_SCREEN = 33303, 33305  # TIFF tags
 _WRAPS = {name: name for name in WRAPS} | {"periodic": "repeat"}
-_GREY = {"L": 255.0, "1": 1.0, "I;16": 65535.0, "I;16B": 65535.0, "I": 65535.0, "F": 1.0}
 
 
 class ImageError(Exception):
@@ -61,7 +59,7 @@ class Images:
             raise ImageError(f"@{asset.path}@ cannot be opened, or is empty. Put a readable file there")
         key = hashlib.blake2b(data, digest_size=16).digest()
         if key not in self._by_content:
-            self._by_content[key] = _decoded(bytes(data), asset.path)
+            self._by_content[key] = _decoded(bytes(data), str(resolved), asset.path)
         self._by_path[path] = stamp, self._by_content[key]
         return self._by_content[key]
 
@@ -71,11 +69,17 @@ class Images:
         self._by_path = {path: found for path, found in self._by_path.items() if found[1].image in used}
 
 
-def _decoded(data: bytes, name: str) -> ImageFile:
+def _decoded(data: bytes, path: str, name: str) -> ImageFile:
+    """``path``: where the data may lie as a file."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of Pillow, about odd files that it reads nevertheless
-            pixels, srgb, matrix, wraps = _decode_exr(data) if data[:4] == _EXR else _decode_other(data)
+        if os.path.isfile(path) and "?" not in path:  # after which OpenImageIO looks for options
+            pixels, srgb, matrix, wraps = _decode(path)
+        else:  # its Python binding reads files only
+            with tempfile.TemporaryDirectory() as folder:
+                file = os.path.join(folder, "image" + re.sub(r"[^.\w]", "", os.path.splitext(name.rstrip("]"))[1]))
+                with open(file, "wb") as out:
+                    out.write(data)
+                pixels, srgb, matrix, wraps = _decode(file)
     except ImageError as error:
         raise ImageError(f"@{name}@ {error}") from None
     except Exception as error:  # decoders meet broken files with errors of any kind
@@ -84,7 +88,7 @@ def _decoded(data: bytes, name: str) -> ImageFile:
     if pixels.dtype != np.uint8:
         largest = np.finfo(pixels.dtype).max
         pixels = np.nan_to_num(pixels, nan=0.0, posinf=largest, neginf=-largest)
-    return ImageFile(Image(np.ascontiguousarray(pixels), srgb), _matrix(matrix), _wraps(wraps))
+    return ImageFile(Image(np.ascontiguousarray(pixels), srgb, name), _matrix(matrix), _wraps(wraps))
 
 
 def _check_size(width: int, height: int) -> None:
@@ -116,43 +120,42 @@ def _rgba(channels: list[np.ndarray]) -> np.ndarray:
     return np.stack([*(colour * 3 if len(colour) == 1 else colour), alpha], axis=-1)
 
 
-def _decode_exr(data: bytes) -> tuple[np.ndarray, bool, object, object]:
-    """The first part's R, G, B and A, or its Y, or its first channel."""
-    import OpenEXR
+def _decode(file: str) -> tuple[np.ndarray, bool, object, object]:
+    """R, G, B and A of the first image in a file, or its Y, or its first channel, with its alpha. 8-bit integers and halves stay what they
+    are, all else becomes float32, integers from 0 to 1."""
+    import OpenImageIO
 
-    header = OpenEXR.File(io.BytesIO(data), header_only=True).parts[0].header
-    low, high = header["dataWindow"]
-    _check_size(*(int(n) for n in np.asarray(high, np.int64) - np.asarray(low, np.int64) + 1))
-    channels = OpenEXR.File(io.BytesIO(data), separate_channels=True).parts[0].channels
-    whole = {name: c.pixels for name, c in channels.items() if c.xSampling == 1 and c.ySampling == 1}
-    if all(name in whole for name in "RGB"):
-        names = ["R", "G", "B"]
-    elif whole:
-        names = ["Y" if "Y" in whole else next(iter(whole))]
-    else:
-        raise ImageError("has no channel of full size. Write it with R, G and B")
-    planes = [whole[name] for name in (*names, "A") if name in whole]
-    half = all(plane.dtype == np.float16 for plane in planes)
-    planes = [plane.astype(np.float16 if half else np.float32, copy=False) for plane in planes]
-    # OpenImageIO before 2.2 wrote what it was told of worldtoscreen under the other name.
-    matrix = next((header[name] for name in ("worldtoscreen", "worldToNDC") if name in header), None)
-    return _rgba(planes), False, matrix, header.get("wrapmodes")
-
-
-def _decode_other(data: bytes) -> tuple[np.ndarray, bool, object, object]:
-    import PIL.Image
-
+    options = OpenImageIO.ImageSpec()
+    options.attribute("oiio:UnassociatedAlpha", 1)  # colours as the file has them
+    source = OpenImageIO.ImageInput.open(file, options)
+    if source is None:
+        raise ImageError(f"is no image that can be read ({_first_line(OpenImageIO.geterror())}). Write it as PNG, JPEG, TIFF or OpenEXR")
     try:
-        image = PIL.Image.open(io.BytesIO(data))
-    except PIL.UnidentifiedImageError:
-        raise ImageError("is no image of a format that can be read. Write it as PNG, JPEG, TIFF or OpenEXR") from None
-    _check_size(*image.size)
-    tags = getattr(image, "tag_v2", {})
-    metadata = tags.get(_PIXAR_WORLD_TO_SCREEN), tags.get(_PIXAR_WRAP_MODES)
-    if image.mode in _GREY and "transparency" not in image.info:
-        grey = np.asarray(image)
-        if image.mode in ("L", "1"):
-            return _rgba([grey.astype(np.uint8) * (255 if image.mode == "1" else 1)]), False, *metadata
-        return _rgba([(grey / _GREY[image.mode]).astype(np.float32)]), False, *metadata
-    is_grey = image.mode in ("L", "LA", "La", "1")
-    return np.asarray(image.convert("RGBA")), not is_grey, *metadata
+        spec = source.spec()
+        _check_size(spec.width, spec.height)
+        if spec.deep or spec.depth > 1:
+            raise ImageError("holds deep samples or a volume. Write it as a flat image")
+        names = list(spec.channelnames)
+        if all(name in names for name in "RGB"):
+            chosen = [names.index(name) for name in "RGB"]
+        else:
+            chosen = [names.index("Y") if "Y" in names else 0]
+        alpha = names.index("A") if "A" in names else spec.alpha_channel
+        if 0 <= alpha < spec.nchannels and alpha not in chosen:
+            chosen.append(alpha)
+        first, last = min(chosen), max(chosen) + 1
+        native = {"uint8": OpenImageIO.UINT8, "half": OpenImageIO.HALF}.get(str(spec.format), OpenImageIO.FLOAT)
+        pixels = source.read_image(0, 0, first, last, native)
+        if pixels is None:
+            raise ImageError(f"cannot be decoded ({_first_line(source.geterror())}). Write it anew as PNG, JPEG, TIFF or OpenEXR")
+        # What was told of worldtoscreen has been written to OpenEXR under the other name.
+        matrix = next((found for name in ("worldtoscreen", "worldToNDC") if (found := spec.getattribute(name)) is not None), None)
+        wraps = spec.getattribute("wrapmodes")
+    finally:
+        source.close()
+    planes = pixels.reshape(spec.height, spec.width, -1)
+    return _rgba([planes[..., k - first] for k in chosen]), native == OpenImageIO.UINT8 and len(chosen) >= 3, matrix, wraps
+
+
+def _first_line(text: str) -> str:
+    return next((line.strip() for line in text.splitlines() if line.strip()), "no reason is told")

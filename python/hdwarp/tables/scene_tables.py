@@ -23,7 +23,7 @@ from hdwarp.tables.previous import PreviousPoses
 from hdwarp.tables.primvars import BuiltPrimvar, build_primvar, primvar_names
 from hdwarp.tables.storage import GrowingArray
 from hdwarp.tables.structs import PrimvarColumns, TopLevel, WorldColumns
-from hdwarp.tables.textures import TextureTable
+from hdwarp.tables.textures import TEXTURE_BUDGET, TextureTable
 from hdwarp.tables.top_level import TopLevelTree, TopNodes, TreeCounts
 from hdwarp.tables.world_trees import WorldTrees
 from hdwarp.tables.worlds import WorldTable
@@ -54,11 +54,12 @@ class SceneTables:
     ``unposed_version`` those that put back what `pose` had moved.
     """
 
-    def __init__(self, device: wp.Device | str) -> None:
+    def __init__(self, device: wp.Device | str, *, texture_budget: int = TEXTURE_BUDGET) -> None:
+        """``texture_budget``: bytes that images may take; see `TextureTable`."""
         self.device = wp.get_device(device)
         self.meshes = MeshTable(self.device)
         self.instances = InstanceTable(self.device)
-        self.materials, self.textures = MaterialTable(self.device), TextureTable(self.device)
+        self.materials, self.textures = MaterialTable(self.device), TextureTable(self.device, budget=texture_budget)
         self.cameras, self.lights = CameraTable(self.device), LightTable(self.device)
         self.bodies, self.worlds = BodyTable(self.device), WorldTable()
         self.version = self.layout_version = 0

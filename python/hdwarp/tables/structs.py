@@ -178,8 +178,10 @@ PRESENCE = wp.constant(1)
 class TextureColumns:
     """One row a texture, and one a UDIM tile; textures of one image share its words."""
 
-    words: wp.array[wp.uint32]  # texels from the upper left corner on: 1 (BYTES, SRGB_BYTES), 2 (HALVES) or 4 (FLOATS) words each
+    words: wp.array[wp.uint32]  # texels in squares of 4 x 4 (`texels.texel_number`): 1 (BYTES), 2 (HALVES) or 4 (FLOATS) words each
     start: wp.array[wp.int32]  # first word
+    level_start: wp.array[wp.int32]  # MOST_LEVELS a row: first word of the image, then of its levels, each of half the size
+    levels: wp.array[wp.int32]  # how many there are, the image among them
     width: wp.array[wp.int32]
     height: wp.array[wp.int32]
     storage: wp.array[wp.int32]  # BYTES, HALVES, FLOATS; PRIMVAR: no image, `st` is the set of values that is shown
@@ -200,7 +202,9 @@ class TextureColumns:
     linear: wp.array[wp.float32]  # (256,) linear values of sRGB bytes
 
 
-BYTES = wp.constant(0)
+MOST_LEVELS = 32
+
+BYTES = wp.constant(0)  # log2 of the words of a texel
 HALVES = wp.constant(1)
 FLOATS = wp.constant(2)
 PRIMVAR = wp.constant(3)

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import heapq
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import numpy as np
 import warp as wp
 
 from hdwarp.delegate.rows import RowMap
-from hdwarp.errors import Error
+from hdwarp.errors import Diagnostic, Error, Severity
 from hdwarp.stage.columns import MATERIAL_INPUTS, WRAPS, Image, Material, Texture
 from hdwarp.tables.storage import GrowingArray
-from hdwarp.tables.structs import BYTES, FLOATS, HALVES, PRIMVAR, TextureColumns
+from hdwarp.tables.structs import MOST_LEVELS, PRIMVAR, TextureColumns
+from hdwarp.tables.texels import STORAGE, level_sizes, level_words, pyramid, pyramid_words
 
-_STORAGE = {1: BYTES, 2: HALVES, 4: FLOATS}  # by bytes a component
+TEXTURE_BUDGET = 2**31
+"""Bytes that the images of a scene may take, their levels included, unless the caller knows better."""
+
 _MOST_WORDS = 2**31 - 1
 _AS_GIVEN = {  # columns that are fields of Texture
     "channel": wp.int32,
@@ -25,7 +29,8 @@ _AS_GIVEN = {  # columns that are fields of Texture
     "st_fallback": wp.vec2f,
     "fallback": wp.vec4f,
 }
-_NUMBERS = ("start", "width", "height", "storage", "srgb", "wrap_s", "wrap_t", "st", "tile_start", "tile_count")
+_NUMBERS = ("start", "levels", "width", "height", "storage", "srgb", "wrap_s", "wrap_t", "st", "tile_start", "tile_count")
+_POOLS = {"words": wp.uint32, "level_start": wp.int32, "tile_row": wp.int32}
 _TYPES = dict.fromkeys(_NUMBERS, wp.int32) | _AS_GIVEN
 
 
@@ -42,20 +47,23 @@ def _tiles(texture: Texture) -> list[Texture | None]:
 
 
 class TextureTable:
-    """The textures of all materials of a scene. Each image is held once, whatever number of textures shows it; rows and words of what no
-    material uses any more are used again."""
+    """The textures of all materials of a scene. Each image is held once with its levels, whatever number of textures shows it (twice where
+    some say that it is sRGB-encoded and some that it is not); rows and words of what no material uses any more are used again."""
 
-    def __init__(self, device: wp.Device) -> None:
-        self.device = device
+    def __init__(self, device: wp.Device, *, budget: int = TEXTURE_BUDGET) -> None:
+        """``budget``: bytes that images may take. Where they would take more, the largest are held at half their size, and again."""
+        self.device, self.budget = device, budget
+        self.reduced: dict[Image, tuple[int, int]] = {}  # images that are smaller here than they are: (width, height) held
         self.sets: list[str] = []  # names of the primvars that textures are laid by; a set stays when its last texture goes
         self.values: list[str] = []  # the same of primvars that are shown themselves
         self.inputs: dict[str, frozenset[int]] = {}  # of MATERIAL_INPUTS that some material has a texture of: sets that these are laid by
-        self._arrays = {name: GrowingArray(dtype, device) for name, dtype in ({"words": wp.uint32, "tile_row": wp.int32} | _TYPES).items()}
+        self._arrays = {name: GrowingArray(dtype, device) for name, dtype in (_POOLS | _TYPES).items()}
         self._linear: wp.array | None = None
         self._forget()
 
     def _forget(self) -> None:
-        self._rows, self._images, self._tiles = RowMap(), RowMap(), RowMap()  # Texture -> row, Image -> words, Texture -> its tiles
+        self._rows, self._images, self._tiles = RowMap(), RowMap(), RowMap()  # Texture -> row, its `_image_of` -> words, Texture -> tiles
+        self._skips: dict[tuple[Image, bool], int] = {}  # levels that are left out of each of _images, the first first
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -65,10 +73,13 @@ class TextureTable:
         columns = TextureColumns()
         for name, growing in self._arrays.items():
             setattr(columns, name, growing.array)
+        columns.linear = self._linear_bytes()
+        return columns
+
+    def _linear_bytes(self) -> wp.array:
         if self._linear is None:
             self._linear = wp.array(srgb_decode(np.arange(256) / 255), dtype=wp.float32, device=self.device)
-        columns.linear = self._linear
-        return columns
+        return self._linear
 
     def addresses(self) -> list[int]:
         """Where the columns lie: other addresses, other structs."""
@@ -76,6 +87,16 @@ class TextureTable:
 
     def device_arrays(self) -> list[wp.array]:
         return [growing.array for growing in self._arrays.values()]
+
+    def diagnostics(self) -> list[Diagnostic]:
+        """What is held smaller than it is, largest files first."""
+        told = []
+        for image, (width, height) in sorted(self.reduced.items(), key=lambda item: -item[0].pixels.size):
+            whole = f"{image.pixels.shape[1]} x {image.pixels.shape[0]}"
+            message = f"has {whole} pixels, and is held with {width} x {height}: the images of the scene take more than the budget of"
+            message += f" {self.budget / 2**20:,.0f} MiB. Make images smaller, or the budget larger"
+            told.append(Diagnostic(image.name, "texture-size", Severity.NOTE, message))
+        return told
 
     def row(self, texture: Texture | None) -> int:
         """-1 for none."""
@@ -85,15 +106,18 @@ class TextureTable:
         """Hold the textures of ``materials``, and no others; whether all have other rows now. Raises Error for more than 8 GiB of them."""
         whole = dict.fromkeys(texture for m in materials.values() for texture in m.textures.values())
         used = dict.fromkeys(tile for texture in whole for tile in _tiles(texture) if tile is not None) | whole  # tiles have rows before
-        images = {texture.image for texture in used if not texture.tiles}
+        images = dict.fromkeys(_image_of(texture) for texture in used if not texture.tiles and texture.image is not None)
+        skips = self._fitting(images)
         for rows, kept in ((self._rows, used), (self._images, images), (self._tiles, used)):
             for key in [key for key in rows if key not in kept]:
                 rows.remove(key)
         restarts = any(rows.allocator.is_sparse for rows in (self._rows, self._images, self._tiles))
+        restarts |= any(self._skips[key] != skips[key] for key in self._images)
         if restarts:
             self._forget()
             for growing in self._arrays.values():
                 growing.reset()
+        self._skips = skips
         for texture in used:
             if texture not in self._rows:
                 self._write(texture)
@@ -105,7 +129,7 @@ class TextureTable:
 
     def _write(self, texture: Texture) -> None:
         image, tiles, tile_start = texture.image, _tiles(texture), 0
-        srgb = texture.colour_space == "sRGB" or (texture.colour_space == "auto" and image is not None and image.srgb)
+        srgb = image is not None and _image_of(texture)[1]
         if tiles:
             tile_start = self._tiles.insert(texture, len(tiles))
             self._arrays["tile_row"].write(tile_start, np.array([self.row(tile) for tile in tiles]))
@@ -113,11 +137,21 @@ class TextureTable:
         if texture.st not in sets:
             sets.append(texture.st)
         row = np.array([self._rows.insert(texture)])
+        sizes, starts = [(0, 0)], np.zeros(MOST_LEVELS, np.int32)
+        if image is not None:
+            sizes = level_sizes(image.pixels.shape[1], image.pixels.shape[0])
+            if not tiles:
+                key = _image_of(texture)
+                sizes = sizes[self._skips[key] :]
+                words = [level_words(size, image.pixels.itemsize) for size in sizes[:-1]]
+                starts[: len(sizes)] = self._start(key) + np.cumsum([0, *words])
+        self._arrays["level_start"].write(MOST_LEVELS * int(row[0]), starts)
         values = {
-            "start": 0 if tiles or image is None else self._start(image),
-            "width": 0 if image is None else image.pixels.shape[1],
-            "height": 0 if image is None else image.pixels.shape[0],
-            "storage": PRIMVAR if image is None else _STORAGE[image.pixels.itemsize],
+            "start": starts[0],
+            "levels": len(sizes),
+            "width": sizes[0][0],
+            "height": sizes[0][1],
+            "storage": PRIMVAR if image is None else STORAGE[image.pixels.itemsize],
             "srgb": srgb,
             "wrap_s": WRAPS.index(texture.wrap_s),
             "wrap_t": WRAPS.index(texture.wrap_t),
@@ -128,13 +162,39 @@ class TextureTable:
         for name, value in values.items():
             self._arrays[name].write_rows(row, np.array([value]))
 
-    def _start(self, image: Image) -> int:
+    def _start(self, key: tuple[Image, bool]) -> int:
         """First word of an image, which is uploaded where it is new."""
-        if image in self._images:
-            return self._images[image]
-        words = np.ascontiguousarray(image.pixels).reshape(-1).view(np.uint32)
-        start = self._images.insert(image, len(words))
+        if key in self._images:
+            return self._images[key]
+        image, srgb = key
+        words = pyramid(image.pixels, srgb, self._linear_bytes(), self.device, skip=self._skips[key])
+        start = self._images.insert(key, len(words))
         if self._images.allocator.size > _MOST_WORDS:
             raise Error("the textures of the scene take more than 8 GiB, which is all that they can. Make images smaller")
         self._arrays["words"].write(start, words)
         return start
+
+    def _fitting(self, images: Iterable[tuple[Image, bool]]) -> dict[tuple[Image, bool], int]:
+        """How many levels to leave out of each image so that all fit into the budget; `reduced` follows."""
+        skips, total, largest, sizes = dict.fromkeys(images, 0), 0, [], {}
+        for number, key in enumerate(skips):
+            height, width, component = *key[0].pixels.shape[:2], key[0].pixels.itemsize
+            sizes[key] = level_sizes(width, height)
+            total += 4 * pyramid_words((width, height), component)
+            largest.append((-level_words((width, height), component), number, key))
+        heapq.heapify(largest)
+        while total > self.budget and largest:
+            words, number, key = heapq.heappop(largest)
+            if skips[key] + 1 == len(sizes[key]):
+                continue  # a single texel
+            total += 4 * words
+            skips[key] += 1
+            heapq.heappush(largest, (-level_words(sizes[key][skips[key]], key[0].pixels.itemsize), number, key))
+        self.reduced = {key[0]: sizes[key][skip] for key, skip in skips.items() if skip}
+        return skips
+
+
+def _image_of(texture: Texture) -> tuple[Image, bool]:
+    """The image, and whether it is sRGB-encoded: its levels are means of linear light."""
+    image = texture.image
+    return image, image.srgb if texture.colour_space == "auto" else texture.colour_space == "sRGB"
