@@ -5,10 +5,13 @@ from __future__ import annotations
 import numpy as np
 import PIL.Image
 import pytest
+import warp as wp
 from pxr import Gf, UsdGeom, Vt
 
 import hdwarp
+from hdwarp.aovs.footprints import footprints_kernel
 from hdwarp.stage.columns import Image, Texture
+from hdwarp.tables.texels import halve
 
 WIDTH, HEIGHT = 96, 64
 SIZE = 256  # texels of the image, 8 x 8 squares of 32
@@ -103,3 +106,14 @@ def test_what_is_magnified_is_the_image_itself(surfaces, twin, tmp_path, device)
     surfaces.diffuse(stage, file)
     expected = twin.look_up(Texture(Image(surfaces.linear(pixels / 255), False), "st", "repeat", "repeat"), surfaces.pixels_st())
     assert surfaces.shown(stage, device) == pytest.approx(expected[:, :3], abs=1e-4)
+
+
+@pytest.mark.parametrize("given", [False, True])
+def test_footprints_compile_to_ptx(tmp_path, given):
+    (path,) = wp.compile_aot_module(footprints_kernel(1, given).module, arch=80, module_dir=tmp_path, use_ptx=True)
+    assert "footprints" in path.read_text()
+
+
+def test_levels_compile_to_ptx(tmp_path):
+    (path,) = wp.compile_aot_module(halve.module, arch=80, module_dir=tmp_path, use_ptx=True)
+    assert "halve" in path.read_text()

@@ -11,10 +11,12 @@ from hdwarp.aovs.pixel_runs import (
     block_count,
     lane_options,
     load_columns,
+    number_at,
     pixel_run,
     store_components,
     store_quads,
     store_triples,
+    whole_at,
 )
 from hdwarp.aovs.turning import turn_normals
 from hdwarp.tables.structs import BEZIER, FACE_VARYING, NONE, UNIFORM, VERTEX, InstanceColumns, MeshColumns, PrimvarColumns, ViewRow
@@ -98,6 +100,22 @@ def primvar_kernel(lanes: int) -> wp.Kernel:
                         shared_start = primvar.mesh_values[shared_mesh]
                         shared_indices = primvar.mesh_indices[shared_mesh]
                         first_triangle = meshes.triangle_start[shared_mesh]
+                if shared_kind == NONE:  # one value all over the instance, or none
+                    here = wp.max(shared_start, 0) * width
+                    for component in range(width):
+                        only = wp.where(shared_start < 0, missing, primvar.values[here + component])
+                        for lane in range(LANES):
+                            value[lane] = wp.where(row[lane] < 0, clear[component], only)
+                        if component == 0:
+                            x = value
+                        elif component == 1:
+                            y = value
+                        elif component == 2:
+                            z = value
+                    store_components(x, y, z, value, width, low, high, pixel, out)
+                    if spread:
+                        store_quads(floats(), floats(), floats(), floats(), low, high, pixel, spread)
+                    continue
                 kinds = 1 << shared_kind
                 indexed = shared_indices + 1
                 for lane in range(LANES):
@@ -119,7 +137,7 @@ def primvar_kernel(lanes: int) -> wp.Kernel:
                     triangle[lane] = meshes.triangle_start[m]
             for lane in range(LANES):
                 own_slot = wp.where(kind[lane] == NONE, 0, slot[lane])
-                triangle[lane] = wp.where(kind[lane] == NONE, 0, triangle[lane] + meshes.slot_triangle[own_slot])
+                triangle[lane] = wp.where(kind[lane] == NONE, 0, triangle[lane] + whole_at(meshes.slot_triangle, own_slot))
                 number_a[lane] = 0
                 number_b[lane] = 0
                 number_c[lane] = 0
@@ -132,15 +150,15 @@ def primvar_kernel(lanes: int) -> wp.Kernel:
             if (kinds & (1 << VERTEX)) != 0:
                 for lane in range(LANES):
                     own = kind[lane] == VERTEX
-                    number_a[lane] = wp.where(own, triangle_points[3 * triangle[lane]], number_a[lane])
-                    number_b[lane] = wp.where(own, triangle_points[3 * triangle[lane] + 1], number_b[lane])
-                    number_c[lane] = wp.where(own, triangle_points[3 * triangle[lane] + 2], number_c[lane])
+                    number_a[lane] = wp.where(own, whole_at(triangle_points, 3 * triangle[lane]), number_a[lane])
+                    number_b[lane] = wp.where(own, whole_at(triangle_points, 3 * triangle[lane] + 1), number_b[lane])
+                    number_c[lane] = wp.where(own, whole_at(triangle_points, 3 * triangle[lane] + 2), number_c[lane])
             if (kinds & (1 << FACE_VARYING)) != 0:
                 for lane in range(LANES):
                     own = kind[lane] == FACE_VARYING
-                    number_a[lane] = wp.where(own, triangle_corners[3 * triangle[lane]], number_a[lane])
-                    number_b[lane] = wp.where(own, triangle_corners[3 * triangle[lane] + 1], number_b[lane])
-                    number_c[lane] = wp.where(own, triangle_corners[3 * triangle[lane] + 2], number_c[lane])
+                    number_a[lane] = wp.where(own, whole_at(triangle_corners, 3 * triangle[lane]), number_a[lane])
+                    number_b[lane] = wp.where(own, whole_at(triangle_corners, 3 * triangle[lane] + 1), number_b[lane])
+                    number_c[lane] = wp.where(own, whole_at(triangle_corners, 3 * triangle[lane] + 2), number_c[lane])
             if (kinds & (1 << BEZIER)) != 0:
                 for lane in range(LANES):
                     segment = meshes.triangle_face[wp.where(kind[lane] == BEZIER, triangle[lane], 0)]
@@ -148,9 +166,10 @@ def primvar_kernel(lanes: int) -> wp.Kernel:
             if indexed != 0:
                 for lane in range(LANES):
                     own = indices[lane] >= 0
-                    number_a[lane] = wp.where(own, primvar.indices[wp.where(own, indices[lane] + number_a[lane], 0)], number_a[lane])
-                    number_b[lane] = wp.where(own, primvar.indices[wp.where(own, indices[lane] + number_b[lane], 0)], number_b[lane])
-                    number_c[lane] = wp.where(own, primvar.indices[wp.where(own, indices[lane] + number_c[lane], 0)], number_c[lane])
+                    at_a, at_b, at_c = indices[lane] + number_a[lane], indices[lane] + number_b[lane], indices[lane] + number_c[lane]
+                    number_a[lane] = wp.where(own, whole_at(primvar.indices, wp.where(own, at_a, 0)), number_a[lane])
+                    number_b[lane] = wp.where(own, whole_at(primvar.indices, wp.where(own, at_b, 0)), number_b[lane])
+                    number_c[lane] = wp.where(own, whole_at(primvar.indices, wp.where(own, at_c, 0)), number_c[lane])
             weights = load_pairs(barycentric, low, high, pixel)
             for lane in range(LANES):
                 varies = kind[lane] == VERTEX or kind[lane] == FACE_VARYING
@@ -164,9 +183,9 @@ def primvar_kernel(lanes: int) -> wp.Kernel:
                 number_c[lane] = (base + number_c[lane]) * width
             for component in range(width):
                 for lane in range(LANES):
-                    of_a = primvar.values[number_a[lane] + component]
-                    of_b = primvar.values[number_b[lane] + component]
-                    of_c = primvar.values[number_c[lane] + component]
+                    of_a = number_at(primvar.values, number_a[lane] + component)
+                    of_b = number_at(primvar.values, number_b[lane] + component)
+                    of_c = number_at(primvar.values, number_c[lane] + component)
                     mean = of_a * w0[lane] + of_b * w1[lane] + of_c * w2[lane]
                     mean = wp.where(w0[lane] == 1.0, of_a, mean)
                     mean = wp.where(start[lane] < 0, missing, mean)
@@ -190,12 +209,12 @@ def primvar_kernel(lanes: int) -> wp.Kernel:
                 change = load_quads(changes, low, high, pixel)
                 for lane in range(LANES):
                     varies = kind[lane] == VERTEX or kind[lane] == FACE_VARYING
-                    first_a = primvar.values[number_a[lane]]
-                    first_b = primvar.values[number_b[lane]]
-                    first_c = primvar.values[number_c[lane]]
-                    second_a = primvar.values[number_a[lane] + 1]
-                    second_b = primvar.values[number_b[lane] + 1]
-                    second_c = primvar.values[number_c[lane] + 1]
+                    first_a = number_at(primvar.values, number_a[lane])
+                    first_b = number_at(primvar.values, number_b[lane])
+                    first_c = number_at(primvar.values, number_c[lane])
+                    second_a = number_at(primvar.values, number_a[lane] + 1)
+                    second_b = number_at(primvar.values, number_b[lane] + 1)
+                    second_c = number_at(primvar.values, number_c[lane] + 1)
                     p, q = wp.where(varies, first_a - first_c, 0.0), wp.where(varies, first_b - first_c, 0.0)
                     r, s = wp.where(varies, second_a - second_c, 0.0), wp.where(varies, second_b - second_c, 0.0)
                     w0[lane] = p * change[0, lane] + q * change[1, lane]
