@@ -85,11 +85,11 @@ def prefixes(sensor: hdwarp.SensorCamera) -> dict:
     record, resolve = plan.record, plan.truth._plan
     step, jobs_per_tile = trace_step(**record._scene())
     bands, runs = record.views.bands, {}
-    for count in range(len(resolve.steps) + 1):
-        steps, stretches = resolve.steps[:count], []
+    for count in range(len(resolve.steps.kernels) + 1):
+        steps, stretches = resolve.steps.kernels[:count], []
         for first, last in cut(len(bands) - 1, 1, "cpu"):
             tiles, lines = zip(bands[first], bands[last], strict=True)
-            of_lines = (lines[0] * resolve.jobs_per_line, lines[1] * resolve.jobs_per_line)
+            of_lines = (lines[0] * resolve.steps.jobs_per_line, lines[1] * resolve.steps.jobs_per_line)
             stretches.append([(tiles[0] * jobs_per_tile, tiles[1] * jobs_per_tile), *[of_lines] * count])
         runs[f"{count}:{([step, *steps])[-1][0].key}"] = Pipeline([step, *steps], stretches, device="cpu").run
     return runs

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import warp as wp
 
+from hdwarp.aovs.registry import PRIMVAR_PREFIX
 from hdwarp.aovs.resolve import ColourSamples, ResolvePlan, primvars_needed
 from hdwarp.delegate.aov import PRIMVAR_WIDTHS, Target
 from hdwarp.delegate.progress import Interests, Progress
@@ -281,7 +282,10 @@ class RenderPlan:
         options = {}
         if "motion" in outputs:
             options = {"previous_views": views.keep_previous(), "previous": tables.keep_previous().columns}
-        primvars = {name: tables.primvar(name, PRIMVAR_WIDTHS.get(name)) for name in primvars_needed(tuple(outputs))}
+        needed = [(name, PRIMVAR_WIDTHS.get(name)) for name in primvars_needed(tuple(outputs))]
+        # What shading reads where there is any costs nothing where there is none.
+        given = [item for item in needed if f"{PRIMVAR_PREFIX}{item[0]}" in outputs or not tables.is_bare(*item)]
+        primvars = {name: tables.primvar(name, width) for name, width in given}
         options["look"] = self._look(sample_count)
         chosen = {name: value for name, value in clear.items() if name in outputs}
         plan = _resolve_plan(self.record, outputs, primvars, clear=chosen, **options)

@@ -26,6 +26,7 @@ class BuiltPrimvar:
     columns: PrimvarColumns
     of_mesh: np.ndarray
     of_gprim: dict[GprimKey, int]
+    is_bare: bool  # nothing has such a primvar
 
 
 def primvar_names(index: RenderIndex) -> list[str]:
@@ -78,7 +79,7 @@ def build_primvar(index: RenderIndex, name: str, device: wp.Device, *, width: in
     columns.mesh_values = wp.array(first_value, dtype=wp.int32, device=device)
     columns.mesh_indices = wp.array(first_index, dtype=wp.int32, device=device)
     columns.instance_values = wp.array(instance_value, dtype=wp.int32, device=device)
-    return BuiltPrimvar(columns, first_value, gprim_value)
+    return BuiltPrimvar(columns, first_value, gprim_value, not of_mesh and not of_gprim)
 
 
 def _instance_values(index: RenderIndex, name: str) -> dict:

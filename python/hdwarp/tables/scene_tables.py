@@ -366,11 +366,18 @@ class SceneTables:
 
     def primvar(self, name: str, width: int | None = None) -> PrimvarColumns:
         """Device columns of a primvar, made at first use and kept until the scene changes."""
+        return self._built(name, width).columns
+
+    def is_bare(self, name: str, width: int | None = None) -> bool:
+        """Whether nothing has such a primvar: until `layout_version` changes."""
+        return self._built(name, width).is_bare
+
+    def _built(self, name: str, width: int | None) -> BuiltPrimvar:
         key = (name, width)
         if key not in self._primvars:
             self._primvars[key] = build_primvar(self._index, name, self.device, width=width)
             self.written.fill(name, self._primvars[key])
-        return self._primvars[key].columns
+        return self._primvars[key]
 
     def built_primvars(self, name: str) -> list[BuiltPrimvar]:
         """Columns of a primvar that have been asked for, each of another width."""
