@@ -7,7 +7,16 @@ from typing import Any
 
 import warp as wp
 
-from hdwarp.aovs.pixel_runs import block_count, lane_options, load_columns, pixel_run, store_quads, store_scalars, store_triples
+from hdwarp.aovs.pixel_runs import (
+    NO_INSTANCE,
+    block_count,
+    lane_options,
+    load_columns,
+    pixel_run,
+    store_quads,
+    store_scalars,
+    store_triples,
+)
 from hdwarp.shade.encode import SrgbTables, rgba_bytes, srgb_byte
 from hdwarp.shade.inputs import EMISSIVE, GREY, OPACITY, ROUGHNESS, SurfaceConstants, SurfacePlanes
 from hdwarp.tables.structs import ViewRow
@@ -97,7 +106,7 @@ def colour_kernel(lanes: int) -> wp.Kernel:
         if run.blocks == 0:
             return
         exposure = views[run.view].exposure
-        hit, material, textured = ints(), ints(), ints()
+        hit, material, textured, cut, fades = ints(), ints(), ints(), ints(), ints()
         base_r, base_g, base_b, alpha, opaque, rough = floats(), floats(), floats(), floats(), floats(), floats()
         red, green, blue = floats(), floats(), floats()
         r, g, b = floats(), floats(), floats()
@@ -113,16 +122,12 @@ def colour_kernel(lanes: int) -> wp.Kernel:
                 hits = hits | hit[lane]
                 alpha[lane] = 1.0
             if hits != 0:
+                lowest, highest = wp.int32(NO_INSTANCE), wp.int32(-1)
                 for lane in range(LANES):
-                    material[lane] = material_row[pixel + wp.clamp(lane, low, high - 1)]
-                    m = wp.max(material[lane], 0)
-                    known = material[lane] >= 0
-                    textured[lane] = wp.where(known, constants.textured[m], 0)
-                    rough[lane] = wp.where(known, constants.roughness[m], 0.5)
-                    alpha[lane] = wp.where(known, constants.opacity[m], 1.0)
-                    r[lane] = wp.where(known, constants.emissive_color[3 * m], 0.0)
-                    g[lane] = wp.where(known, constants.emissive_color[3 * m + 1], 0.0)
-                    b[lane] = wp.where(known, constants.emissive_color[3 * m + 2], 0.0)
+                    found_row = material_row[pixel + wp.clamp(lane, low, high - 1)]
+                    material[lane] = wp.where(hit[lane] != 0, found_row, -1)
+                    highest = wp.max(highest, material[lane])
+                    lowest = wp.min(lowest, wp.where(hit[lane] != 0, found_row, NO_INSTANCE))
                     base_r[lane] = GREY
                     base_g[lane] = GREY
                     base_b[lane] = GREY
@@ -132,12 +137,56 @@ def colour_kernel(lanes: int) -> wp.Kernel:
                         base_r[lane] = shown[0, lane]
                         base_g[lane] = shown[1, lane]
                         base_b[lane] = shown[2, lane]
-                for lane in range(LANES):
-                    m = wp.max(material[lane], 0)
-                    own = material[lane] >= 0 and constants.uses_display_color[m] == 0
-                    base_r[lane] = wp.where(own, constants.diffuse_color[3 * m], base_r[lane])
-                    base_g[lane] = wp.where(own, constants.diffuse_color[3 * m + 1], base_g[lane])
-                    base_b[lane] = wp.where(own, constants.diffuse_color[3 * m + 2], base_b[lane])
+                if lowest == highest:  # one material, or none: its numbers are loaded once
+                    m = wp.max(highest, 0)
+                    one_textured = wp.where(highest >= 0, constants.textured[m], 0)
+                    one_rough = wp.where(highest >= 0, constants.roughness[m], 0.5)
+                    one_alpha = wp.where(highest >= 0, constants.opacity[m], 1.0)
+                    one_glow = wp.vec3f()
+                    if highest >= 0:
+                        one_glow = wp.vec3f(
+                            constants.emissive_color[3 * m], constants.emissive_color[3 * m + 1], constants.emissive_color[3 * m + 2]
+                        )
+                    one_cut = highest >= 0 and constants.opacity_threshold[m] > 0.0
+                    one_fades = highest >= 0 and constants.opacity_mode[m] != 0
+                    own = highest >= 0 and constants.uses_display_color[m] == 0
+                    red_own, green_own, blue_own = (
+                        constants.diffuse_color[3 * m],
+                        constants.diffuse_color[3 * m + 1],
+                        constants.diffuse_color[3 * m + 2],
+                    )
+                    for lane in range(LANES):
+                        textured[lane] = one_textured
+                        rough[lane] = one_rough
+                        alpha[lane] = one_alpha
+                        r[lane] = one_glow[0]
+                        g[lane] = one_glow[1]
+                        b[lane] = one_glow[2]
+                        cut[lane] = wp.where(one_cut, 1, 0)
+                        fades[lane] = wp.where(one_fades, 1, 0)
+                    if own:
+                        for lane in range(LANES):
+                            base_r[lane] = red_own
+                            base_g[lane] = green_own
+                            base_b[lane] = blue_own
+                else:
+                    for lane in range(LANES):
+                        m = wp.max(material[lane], 0)
+                        known = material[lane] >= 0
+                        textured[lane] = wp.where(known, constants.textured[m], 0)
+                        rough[lane] = wp.where(known, constants.roughness[m], 0.5)
+                        alpha[lane] = wp.where(known, constants.opacity[m], 1.0)
+                        r[lane] = wp.where(known, constants.emissive_color[3 * m], 0.0)
+                        g[lane] = wp.where(known, constants.emissive_color[3 * m + 1], 0.0)
+                        b[lane] = wp.where(known, constants.emissive_color[3 * m + 2], 0.0)
+                        cut[lane] = wp.where(known and constants.opacity_threshold[m] > 0.0, 1, 0)
+                        fades[lane] = wp.where(known and constants.opacity_mode[m] != 0, 1, 0)
+                    for lane in range(LANES):
+                        m = wp.max(material[lane], 0)
+                        own = material[lane] >= 0 and constants.uses_display_color[m] == 0
+                        base_r[lane] = wp.where(own, constants.diffuse_color[3 * m], base_r[lane])
+                        base_g[lane] = wp.where(own, constants.diffuse_color[3 * m + 1], base_g[lane])
+                        base_b[lane] = wp.where(own, constants.diffuse_color[3 * m + 2], base_b[lane])
                 if planes.emissive:
                     glow = load_triples(planes.emissive, low, high, pixel)
                     for lane in range(LANES):
@@ -154,12 +203,9 @@ def colour_kernel(lanes: int) -> wp.Kernel:
                     for lane in range(LANES):
                         rough[lane] = wp.where((textured[lane] & ROUGHNESS) != 0, of_roughness[0, lane], rough[lane])
                 for lane in range(LANES):
-                    m = wp.max(material[lane], 0)
-                    cut = material[lane] >= 0 and constants.opacity_threshold[m] > 0.0
-                    alpha[lane] = wp.where(cut, 1.0, wp.clamp(alpha[lane], 0.0, 1.0))
+                    alpha[lane] = wp.where(cut[lane] != 0, 1.0, wp.clamp(alpha[lane], 0.0, 1.0))
                     # "presence" fades all of a surface; else what it reflects diffusely has been faded with its light.
-                    fades = material[lane] >= 0 and constants.opacity_mode[m] != 0
-                    opaque[lane] = wp.where(fades, alpha[lane], 1.0) * exposure
+                    opaque[lane] = wp.where(fades[lane] != 0, alpha[lane], 1.0) * exposure
                     r[lane] = r[lane] * opaque[lane]
                     g[lane] = g[lane] * opaque[lane]
                     b[lane] = b[lane] * opaque[lane]
