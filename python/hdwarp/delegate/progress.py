@@ -73,9 +73,10 @@ def moved_rows(tables: SceneTables) -> np.ndarray:
     return np.zeros(0, np.int64) if posed is None else np.sort(posed.row.numpy())
 
 
-def what_is_seen(views: ViewTable, tables: SceneTables, moved: np.ndarray) -> tuple[bytes, ...]:
-    """What a picture depends on and kernels may write between two commits: the view rows (poses, lenses, clip ranges and planes, masks)
-    and the places of the instances that bodies carry (``moved``). As bytes, so that NaN equals itself. Waits for the device."""
+def what_is_seen(views: ViewTable, tables: SceneTables, moved: np.ndarray, lights: bool = False) -> tuple[bytes, ...]:
+    """What a picture depends on and kernels may write between two commits: the view rows (poses, lenses, clip ranges and planes, masks),
+    the places of the instances that bodies carry (``moved``), and with ``lights`` all columns of these. As bytes, so that NaN equals itself.
+    Waits for the device."""
     rows = views.rows.numpy()  # field by field: what lies between a struct's fields is not ours
     seen = [rows[name].tobytes() for name in rows.dtype.names if name not in _WHERE_TREES_LIE]
     seen.append(views.planes.numpy().tobytes())
@@ -83,4 +84,6 @@ def what_is_seen(views: ViewTable, tables: SceneTables, moved: np.ndarray) -> tu
         columns = tables.instances.columns()
         places = columns.world_from_object, columns.translation
         seen += [array.numpy()[moved].tobytes() for array in places]
+    if lights:
+        seen += tables.lights.content()
     return tuple(seen)

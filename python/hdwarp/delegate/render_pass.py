@@ -216,7 +216,7 @@ class RenderPass:
             what_is_drawn(param.tables, plan.interests),
             param.restart_count,
             self.settings,
-            what_is_seen(plan.record.views, param.tables, self._moved_rows()),
+            what_is_seen(plan.record.views, param.tables, self._moved_rows(), plan.interests.lights),
         )
         progress.follow(picture)
         count = progress.count
