@@ -18,6 +18,7 @@ from hdwarp.errors import ArgumentError, Diagnostics, Error, NotSupported, Stage
 from hdwarp.frame import Frame
 from hdwarp.scene import DEFAULT_CAMERA, Scene, check_purposes
 from hdwarp.stage.open import frame_before, open_stage, resolve_time
+from hdwarp.tables.lights import MOST_SHADOWS
 from hdwarp.tables.scene_tables import SceneTables
 from hdwarp.views import orthographic, pinhole
 from hdwarp.views.conform import shown_pixel_aspect
@@ -171,6 +172,10 @@ def render_shot(
         raise ArgumentError(f"clear={clear!r}: expected a dictionary of AOV name -> value")
     diagnostics = diagnostics if diagnostics is not None else Diagnostics()
     settings = _settings_of(scene, shot, settings, diagnostics)
+    scene.check_open()
+    if settings.shadows and settings.integrator != "unlit" and len(turns := scene.lights.turns()) > MOST_SHADOWS:
+        message = f"a world has {len(turns)} lights; the {MOST_SHADOWS} strongest cast shadows, the others light through everything"
+        diagnostics.note("/", "many-lights", message)
     frame, shot, row = _frame_without_planes(scene, shot, dict(clear or {}), diagnostics, leave_out)
     if strict:
         diagnostics.raise_errors()

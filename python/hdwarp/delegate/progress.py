@@ -75,8 +75,8 @@ def moved_rows(tables: SceneTables) -> np.ndarray:
 
 def what_is_seen(views: ViewTable, tables: SceneTables, moved: np.ndarray, lights: bool = False) -> tuple[bytes, ...]:
     """What a picture depends on and kernels may write between two commits: the view rows (poses, lenses, clip ranges and planes, masks),
-    the places of the instances that bodies carry (``moved``), and with ``lights`` all columns of these. As bytes, so that NaN equals itself.
-    Waits for the device."""
+    the places of the instances that bodies carry (``moved``), and with ``lights`` all columns of these. As bytes, so that NaN equals
+    itself. Waits for the device."""
     rows = views.rows.numpy()  # field by field: what lies between a struct's fields is not ours
     seen = [rows[name].tobytes() for name in rows.dtype.names if name not in _WHERE_TREES_LIE]
     seen.append(views.planes.numpy().tobytes())

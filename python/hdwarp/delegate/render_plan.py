@@ -267,7 +267,7 @@ class RenderPlan:
 
     def follow_tables(self) -> None:
         """Make what `forget_tables` let go of."""
-        lights = self.record.tables.lights.are_points()  # steps are as many as lights cast shadows
+        lights = self.record.tables.lights.turns()  # steps are as many as lights cast shadows
         if self._is_current and lights == self._lights:
             return
         self._lights = lights

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from hdwarp.tables.lights import LightTurn
 from hdwarp.tables.structs import (
     DomeTables,
     InstanceColumns,
@@ -23,7 +24,7 @@ class Lights:
 
     columns: LightColumns
     domes: DomeTables
-    is_point: Sequence[bool]  # of each light that a world has, globals first: whether it is a POINT in all worlds
+    turns: Sequence[LightTurn]  # of each light that a world has, globals first
 
 
 @dataclass(frozen=True, slots=True, eq=False)

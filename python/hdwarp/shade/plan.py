@@ -100,13 +100,25 @@ class ColourPlan:
         surface = ShadowSurface(seen.record, seen.positions, seen.geometric, self._normal)
         scene = look.scene()
         each = max(1, look.light_samples // look.sample_count)
-        for k, is_point in enumerate(look.lights.is_point):
-            samples = range(sample, sample + 1) if is_point else range(sample * each, (sample + 1) * each)
+        done = 0  # lights; those between two that cast shadows are added at once
+        for k, turn in enumerate([*look.lights.turns, None]):
+            is_last = turn is None
+            if not is_last and turn.strength == 0.0:
+                continue
+            if k > done or (is_last and k == 0):
+                self._add_light(done, k - done, None)
+            done = k + 1
+            if is_last:
+                break
+            samples = range(sample, sample + 1) if turn.is_point else range(sample * each, (sample + 1) * each)
             lights = [look.lights.columns, look.lights.domes, k]
-            self._shadows.look(scene, surface, *lights, samples, packed=is_point, visibility=self._visibility)
-            for kernel, arguments in self._lighting(k, 1, self._visibility, begin=k == 0):
-                steps.launch(kernel, arguments)
+            self._shadows.look(scene, surface, *lights, samples, packed=turn.is_point, visibility=self._visibility)
+            self._add_light(k, 1, self._visibility)
         steps.launch(*self._last)
+
+    def _add_light(self, first: int, count: int, visibility: wp.array | None) -> None:
+        for kernel, arguments in self._lighting(first, count, visibility, begin=first == 0):
+            self._steps.launch(kernel, arguments)
 
     def _shown(self, materials: MaterialColumns) -> SurfacePlanes:
         """Planes of what textures show, and the steps that fill them."""

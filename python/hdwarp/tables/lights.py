@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import warp as wp
@@ -44,6 +44,7 @@ _TYPES = {
     "instance": wp.int32,
     "body": wp.int32,
 }
+_SIZED = (LightKind.SPHERE, LightKind.DISK, LightKind.RECT, LightKind.CYLINDER)
 _PLACES = ("linear", "translation")
 _OURS = (*_PLACES, "texture", "link", "shadow_link", "dome", "instance", "body")  # numbers of rows: never kept where rows move
 
@@ -75,6 +76,24 @@ def _pose(
     placed = carried(body_q[lights.body[i]], lights.body_from_light[i], lights.offset[i])
     linear[lights.row[i]] = narrow_matrix(placed.linear)
     translation[lights.row[i]] = placed.translation
+
+
+MOST_SHADOWS = 64
+"""Lights of one world that cast shadows."""
+
+
+@dataclass(frozen=True, slots=True)
+class LightTurn:
+    """One light after another: those that have one number among the lights of their worlds."""
+
+    is_point: bool  # all of them are POINT lights
+    strength: float  # of the strongest that casts shadows; 0: none does
+
+
+def _strength(light: Light) -> float:
+    """About how much light it sends out: enough to tell which of many lights matter."""
+    size = max(light.size[0], 1e-6) * max(light.size[1], light.size[0], 1e-6) if light.kind in _SIZED else 1.0
+    return max(light.radiance) * size * max(abs(float(np.linalg.det(light.axes))), 1e-30) ** (2.0 / 3.0)
 
 
 class LightTable:
@@ -285,16 +304,22 @@ class LightTable:
         """Whether any are mesh lights, which have rows of instances."""
         return any(light.kind is LightKind.MESH for light in self.lights)
 
-    def are_points(self) -> list[bool]:
-        """Of each light that a world has, globals first, as many as the world with the most has: whether it is a POINT in all worlds, as
-        the stage has it."""
-        kinds = np.array([light.kind is LightKind.POINT for light in self.lights], bool)[self.record]
+    def turns(self) -> list[LightTurn]:
+        """How shadows of each light that a world has are looked for, globals first, as many as the world with the most has; as the stage
+        has them. Where more than MOST_SHADOWS cast any, the strongest do."""
         start = self.world_start
-        shared, own = kinds[: start[1]], []
-        for first, last in itertools.pairwise(start[1:]):
-            own += [True] * (last - first - len(own))
-            own[: last - first] = (np.array(own[: last - first], bool) & kinds[first:last]).tolist()
-        return [*shared.tolist(), *own]
+        number = np.arange(len(self.record))
+        number -= np.where(self.world < 0, 0, start[self.world + 1] - start[1])  # among the lights of its world
+        turns = []
+        for k in range(int(number.max(initial=-1)) + 1):
+            lights = [self.lights[i] for i in np.unique(self.record[number == k])]
+            casts = [light for light in lights if light.shadow and light.visible and light.kind is not LightKind.MESH]
+            turns.append(LightTurn(all(light.kind is LightKind.POINT for light in lights), max(map(_strength, casts), default=0.0)))
+        if len(turns) > MOST_SHADOWS:
+            least = sorted((turn.strength for turn in turns), reverse=True)[MOST_SHADOWS - 1]
+            strong = [k for k, turn in enumerate(turns) if turn.strength >= least][:MOST_SHADOWS]
+            turns = [replace(turn, strength=turn.strength if k in set(strong) else 0.0) for k, turn in enumerate(turns)]
+        return turns
 
     @property
     def are_carried(self) -> bool:

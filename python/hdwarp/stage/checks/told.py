@@ -49,6 +49,7 @@ MEANINGS = {
     "lod": "an LOD item or override that leads nowhere",
     "lod-heuristics": "LOD heuristics, which are not carried out",
     "lod-item": "a child of an LOD root that draws nothing, and is an item all the same",
+    "many-lights": "more lights than cast shadows",
     "material": "a material whose shader is not supported",
     "material-binding": "a binding that names no one Material, or goes in a circle",
     "material-connection": "an input whose connection gives no value",
