@@ -147,13 +147,15 @@ _LOAD = """
 # The body is written out component by component: of two loops, the compiler takes the inner one, and scatters.
 
 
+_C_NAMES = {wp.float32: "float", wp.float64: "double", wp.int32: "int"}
+
+
 @functools.cache
 def load_columns(lanes: int, width: int, scalar: type = wp.float32) -> wp.Function:
     """A function that reads what `store_scalars`, `store_pairs` or `store_triples` wrote, the plane given as its numbers: a matrix
-    ``(width, lanes)``, 0 outside low..high - 1. ``scalar``: wp.float32 or wp.float64."""
-    body = " ".join(f"columns.data[{k}][i] = plane.data[WIDTH * (pixel + i) + {k}];" for k in range(width))
-    number = "float" if scalar is wp.float32 else "double"
-    code = _LOAD.replace("BODY", body).replace("WIDTH", str(width)).replace("LANES", str(lanes)).replace("SCALAR", number)
+    ``(width, lanes)``, 0 outside low..high - 1. ``scalar``: wp.float32, wp.float64 or wp.int32."""
+    body = " ".join(f"columns.data[{k}][i] = plane.data[{width} * (pixel + i) + {k}];" for k in range(width))
+    code = _LOAD.replace("BODY", body).replace("WIDTH", str(width)).replace("LANES", str(lanes)).replace("SCALAR", _C_NAMES[scalar])
     columns = wp.types.matrix(shape=(width, lanes), dtype=scalar)
 
     @wp.func_native(code)

@@ -23,6 +23,13 @@ def mirrored(alpha: wp.float32, n_v: wp.float32) -> wp.vec2f:
 
 
 @wp.func
+def even(diffuse: wp.float32, f0: wp.float32, f90: wp.float32, s: wp.float32) -> wp.float32:
+    """What the matt lobe gives back of a radiance of 1 from everywhere: its integral over l, in which 1 - F90 schlick(n_l) counts
+    1 - F90 / 21. ``s``: schlick(n_v)."""
+    return diffuse * (1.0 - f0) * (1.0 - f90 * s) * (1.0 - f90 * (1.0 / 21.0))
+
+
+@wp.func
 def reflected_around(
     diffuse: wp.vec3f,
     f0: wp.vec3f,
@@ -38,7 +45,7 @@ def reflected_around(
     coat_share = mirrored(ggx_alpha(clearcoat_roughness), n_v)
     coat = wp.clamp(clearcoat, 0.0, 1.0) * (coat_share[0] * 0.04 + coat_share[1])
     under = coat_passes(clearcoat, 1.0, n_v)
-    # What the matt lobe gives back of light from everywhere: its integral over l, in which (1 - F90 s(l)) counts 1 - F90 / 21.
-    one = wp.vec3f(1.0)
-    matt = wp.cw_mul(wp.cw_mul(diffuse, one - f0), wp.cw_mul(one - f90 * s, one - f90 * (1.0 / 21.0)))
-    return (matt + f0 * share[0] + f90 * share[1]) * under + wp.vec3f(coat)
+    r = (even(diffuse[0], f0[0], f90[0], s) + f0[0] * share[0] + f90[0] * share[1]) * under + coat
+    g = (even(diffuse[1], f0[1], f90[1], s) + f0[1] * share[0] + f90[1] * share[1]) * under + coat
+    b = (even(diffuse[2], f0[2], f90[2], s) + f0[2] * share[0] + f90[2] * share[1]) * under + coat
+    return wp.vec3f(r, g, b)

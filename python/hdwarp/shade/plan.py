@@ -165,6 +165,7 @@ class ColourPlan:
         lighting = Lighting()
         if look.lights is not None:
             lighting.lights, lighting.domes = look.lights.columns, look.lights.domes
+            lighting.texels = steps.scalars(look.lights.domes.texels)
             lighting.sources, lighting.links = seen.instances.source, seen.instances.light_links
         lighting.first, lighting.count = first, count
         lighting.camera, lighting.dome = (HEADLIGHT, SOFT_DOME) if look.camera_light else (0.0, 0.0)
