@@ -59,7 +59,8 @@ def test_supported_prim_types_are_told(found):
     more = ["tetMesh", "nurbsPatch", "basisCurves", "nurbsCurves", "points", "hermiteCurves"]
     assert renderer["supportedRprimTypes"] == ["mesh", *(name.lower() for name in SHAPE_TYPES), *more]  # Hydra's names, and one of ours
     assert renderer["supportedRprimTypes"] == list(delegate.supported_rprim_types)
-    assert renderer["supportedSprimTypes"] == list(delegate.supported_sprim_types) == ["camera", "material"]
+    lights = [f"{kind}Light" for kind in ("distant", "sphere", "disk", "rect", "cylinder", "dome")]
+    assert renderer["supportedSprimTypes"] == list(delegate.supported_sprim_types) == ["camera", "material", *lights]
     assert renderer["supportedBprimTypes"] == list(delegate.supported_bprim_types) == ["renderBuffer", "renderSettings"]
 
 

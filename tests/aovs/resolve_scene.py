@@ -10,6 +10,25 @@ import warp as wp
 from hdwarp.tables import structs
 
 MESH, SPHERE, CUBE = 0, 1, 2
+# UsdPreviewSurface's fallbacks, by MaterialColumns' names.
+MATERIAL_DEFAULTS = {
+    "diffuse_color": (0.18, 0.18, 0.18),
+    "emissive_color": (0.0, 0.0, 0.0),
+    "specular_color": (0.0, 0.0, 0.0),
+    "use_specular_workflow": 0,
+    "metallic": 0.0,
+    "roughness": 0.5,
+    "clearcoat": 0.0,
+    "clearcoat_roughness": 0.01,
+    "opacity": 1.0,
+    "opacity_threshold": 0.0,
+    "opacity_mode": 0,
+    "ior": 1.5,
+    "occlusion": 1.0,
+    "uses_display_color": 0,
+    "textured": 0,
+    "material_id": 0,
+}
 
 
 def rotation(axis, angle) -> np.ndarray:
@@ -194,13 +213,10 @@ class Scene:
     def material_columns(self, device) -> structs.MaterialColumns:
         columns = structs.MaterialColumns()
         rows = self.materials or [{}]
-        for name, default, dtype in (
-            ("diffuse_color", (0.18, 0.18, 0.18), wp.vec3f),
-            ("emissive_color", (0.0, 0.0, 0.0), wp.vec3f),
-            ("uses_display_color", 0, wp.int32),
-            ("material_id", 0, wp.int32),
-        ):
+        for name, default in MATERIAL_DEFAULTS.items():
+            dtype = {tuple: wp.vec3f, int: wp.int32, float: wp.float32}[type(default)]
             setattr(columns, name, wp.array([row.get(name, default) for row in rows], dtype=dtype, device=device))
+        columns.texture = wp.array(np.full(11 * len(rows), -1, np.int32), dtype=wp.int32, device=device)
         return columns
 
     def primvar(self, device, width, *, mesh=None, instance=None) -> structs.PrimvarColumns:

@@ -37,10 +37,11 @@ CONTRACT = [  # DESIGN section 8, word for word
     ("worldId", np.int32, 1, -1),
     ("motion", np.float32, 2, 0),
 ]
+MORE = [("direct", np.float32, 3, 0), ("emission", np.float32, 3, 0), ("alpha", np.float32, 1, 0), ("roughness", np.float32, 1, 0)]
 LATER = ["semantic_segmentation", "instance_segmentation", "instance_id_segmentation"]
 
 
-@pytest.mark.parametrize(("name", "dtype", "components", "clear"), CONTRACT)
+@pytest.mark.parametrize(("name", "dtype", "components", "clear"), CONTRACT + MORE)
 def test_rows_are_the_contract(name, dtype, components, clear):
     spec = aov_spec(name)
     assert (spec.numpy_dtype, spec.components, spec.clear) == (dtype, components, clear)
@@ -50,7 +51,7 @@ def test_rows_are_the_contract(name, dtype, components, clear):
 
 
 def test_no_row_is_missing_and_none_is_extra():
-    assert set(AOVS) == {row[0] for row in CONTRACT} | set(LATER)
+    assert set(AOVS) == {row[0] for row in CONTRACT + MORE} | set(LATER)
 
 
 @pytest.mark.parametrize("name", LATER)

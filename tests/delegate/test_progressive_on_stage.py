@@ -192,7 +192,6 @@ IRRELEVANT = {
     "an unbound material comes": lambda stage: UsdShade.Material.Define(stage, "/Looks/aaa"),
     "an unbound material goes": lambda stage: stage.RemovePrim("/Looks/a_idle"),
     "a hidden prim comes": _use_and_leave,
-    "a light": put("/World/lamp.inputs:intensity", 7.0),
     "a value that is there": put("/World/many.positions", [(-3, 0, -5), (-3, -2, -5)]),
 }
 UNSEEN = [IRRELEVANT[name] for name in IRRELEVANT if "unbound" in name or "hidden" in name or "is there" in name]
@@ -215,6 +214,7 @@ RELEVANT = {
     "a material goes": lambda stage: stage.RemovePrim("/Looks/red"),
     "a binding": bind("/World/cube", "/Looks/red"),
     "a first binding": bind("/World/cube", "/Looks/a_idle"),  # all ids of materials are others now
+    "a light": put("/World/lamp.inputs:intensity", 7.0),
     "the camera's parent moves": move("/World/tripod", 0, 0.2, 0),
     "the camera moves": move("/World/tripod/cam", 0, 0.2, 0),
     "the camera's lens": put("/World/tripod/cam.focalLength", 6.0),

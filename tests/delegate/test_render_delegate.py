@@ -87,8 +87,10 @@ def test_settings_are_read_and_written_by_key(world):
         delegate.set_render_setting("fog", 1)
     with pytest.raises(ArgumentError, match="cull=3"):
         delegate.set_render_setting("cull", 3)
-    with pytest.raises(NotSupported, match="shadows"):
-        delegate.set_render_setting("shadows", True)
+    with pytest.raises(ArgumentError, match=r"integrator='path'.*fast, preview, unlit"):
+        delegate.set_render_setting("integrator", "path")
+    with pytest.raises(ArgumentError, match="light_samples=0"):
+        delegate.set_render_setting("light_samples", 0)
     with pytest.raises(ArgumentError, match="RenderSettings"):
         delegate.settings = {"cull": True}
     assert delegate.settings == hdwarp.RenderSettings(cull=True)

@@ -10,6 +10,7 @@ import warp as wp
 from pxr import Gf, UsdGeom, UsdPhysics
 from tests.sensors.own_rays import ENV, PLANES, RANGE, agree, look, rays_of, same, site, spinning
 from tests.sensors.world_stages import random_poses, state_of
+from tests.shade.surface_twin import camera_light
 
 import hdwarp
 from hdwarp.errors import ArgumentError, Error
@@ -49,7 +50,8 @@ def test_a_lidar_in_a_room(room, options, device):
             np.testing.assert_allclose(seen["distance_to_image_plane"][view], expected * -directions[..., 2], rtol=1e-5, atol=1e-6)
             np.testing.assert_allclose(seen["position"][view], mounts[view, :3] + expected[..., None] * world, atol=2e-5)
             facing = np.abs((seen["Ngeom"][view] * world).sum(axis=-1))
-            np.testing.assert_allclose(seen["color"][view, ..., 0], 0.5 * facing, atol=1e-5)  # the headlight shines along the ray
+            lit = camera_light(0.5, facing)  # the camera's light shines along the ray
+            np.testing.assert_allclose(seen["color"][view, ..., :3], lit, atol=1e-5)
         assert (seen["primId"] == scene.index.prim_paths.index(f"{ENV}/room")).all()
         assert not np.allclose(seen[RANGE][0], seen[RANGE][1])
         bare = hdwarp.SensorCamera(scene, sites="*/lidar")

@@ -80,7 +80,7 @@ def six(tmp_path) -> dict:
 
 @pytest.mark.parametrize("side", VIEWS)
 @pytest.mark.parametrize("geometry", ["box", "cross"])
-def test_each_side_shows_its_image_upright(twin, six, side, geometry, device):
+def test_each_side_shows_its_image_upright(twin, surface_twin, six, side, geometry, device):
     """Seen square on, a pixel is the image at the same share of width and height, and nothing is there where alpha is below 0.1. The back
     of the card at the other end is not drawn."""
     frame = look(model(six, geometry), side, device=device)
@@ -91,7 +91,8 @@ def test_each_side_shows_its_image_upright(twin, six, side, geometry, device):
     assert 0.2 < seen.mean() < 0.95
     both = seen & sure
     assert frame["albedo"][both] == pytest.approx(np.c_[wanted[both][:, :3], np.ones(both.sum())], abs=1e-4)
-    assert frame["color"][both] == pytest.approx(frame["albedo"][both], abs=1e-5)  # lit from where one looks
+    lit = surface_twin.camera_light(frame["albedo"][both][:, :3], np.ones(both.sum()))  # from where one looks
+    assert frame["color"][both] == pytest.approx(np.c_[lit, np.ones(both.sum())], abs=1e-5)
     assert (frame["rgba8"][~seen & sure] == 0).all()
     assert {frame.material_paths[k] for k in np.unique(frame["materialId"][both])} == {f"/m.model:cardTexture{side}"}
 

@@ -145,31 +145,34 @@ def test_what_has_no_such_primvar_shows_the_readers_fallback(surfaces, wanted, t
     assert surfaces.shown(stage, device) == pytest.approx(expected, abs=1e-4)
 
 
-def test_emitted_light_is_added_to_the_lit_base_colour(surfaces, wanted, tmp_path, device):
-    """Seen square on, so that colour = base + emitted; albedo has none of it. What is not bound to the material emits nothing."""
+def test_emitted_light_is_added_to_the_lit_base_colour(surfaces, surface_twin, wanted, tmp_path, device):
+    """Seen square on, by the camera's light; albedo has none of it. What is not bound to the material emits nothing."""
     (base, colours), (light, lights) = (surfaces.image(tmp_path, name, seed) for seed, name in enumerate(("a.png", "b.png")))
     stage = surfaces.square()
     path = surfaces.texture(stage, light, surfaces.reader(stage), "/m/e", wrapS="mirror", wrapT="clamp", scale=(3.0, 3.0, 3.0, 1.0))
     surfaces.connect(stage, "emissiveColor", "color3f", f"{path}.outputs:rgb")
     emitted = 3.0 * wanted(surfaces.linear(lights / 255), "mirror", "clamp")[:, :3]
     frame = surfaces.look(stage, device)
-    assert frame["color"].reshape(-1, 4)[:, :3] == pytest.approx(emitted, abs=1e-4)
+    square_on = np.ones(len(emitted))
+    assert frame["color"].reshape(-1, 4)[:, :3] == pytest.approx(surface_twin.camera_light(0.0, square_on) + emitted, abs=1e-4)
     assert (frame["albedo"][..., :3] == 0).all()
     surfaces.diffuse(stage, base)
     frame = surfaces.look(stage, device)
     expected = wanted(surfaces.linear(colours / 255))[:, :3]
     assert frame["albedo"].reshape(-1, 4)[:, :3] == pytest.approx(expected, abs=2e-5)
-    assert frame["color"].reshape(-1, 4)[:, :3] == pytest.approx(expected + emitted, abs=1e-4)
-    full = np.clip(expected + emitted, 0, 1)
+    colour = surface_twin.camera_light(expected, square_on) + emitted
+    assert frame["color"].reshape(-1, 4)[:, :3] == pytest.approx(colour, abs=1e-4)
+    full = np.clip(colour, 0, 1)
     encoded = np.where(full <= 0.0031308, 12.92 * full, 1.055 * full ** (1 / 2.4) - 0.055) * 255
     assert np.abs(frame["rgba8"].reshape(-1, 4)[:, :3] - encoded).max() < 0.5 + 0.02
     ball = UsdGeom.Sphere.Define(stage, "/ball")
     ball.CreateRadiusAttr(0.5)
     ball.CreateDisplayColorAttr([(0.5, 0.25, 0.125)])
-    frame = surfaces.look(stage, device)
+    frame = surfaces.look(stage, device, ("color", "primId", "normal", "emission"))
     on = frame["primId"] == frame.prim_paths.index("/ball")
-    ratio = frame["color"][on][:, :3] / frame["albedo"][on][:, :3]
-    assert on.any() and (ratio <= 1.0 + 1e-5).all() and np.ptp(ratio, axis=1).max() < 1e-4
+    lit = surface_twin.camera_light((0.5, 0.25, 0.125), frame["normal"][on][:, 2].astype(np.float64))
+    assert on.any() and not frame["emission"][on].any()
+    np.testing.assert_allclose(frame["color"][on][:, :3], lit, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize(("output", "scale", "bias"), [("a", 1.0, 0.0), ("g", -1.0, 1.0)])
@@ -216,17 +219,20 @@ def test_a_sensor_sees_that_a_texture_it_shows_begins_to_emit(surfaces, tmp_path
     path = surfaces.diffuse(stage, surfaces.image(tmp_path)[0])
     scene = hdwarp.Scene(stage, device=device)
     sensor = hdwarp.SensorCamera(scene, cameras="/c", resolution=(surfaces.SIZE, surfaces.SIZE))
-    out = sensor.allocate(["color"])
+    out = sensor.allocate(["color", "albedo", "emission"])
     sensor.update(None, out)
     before = out["color"].numpy()[..., :3].copy()
+    assert before.max() > 0.1 and not out["emission"].numpy().any()
     surfaces.connect(stage, "emissiveColor", "color3f", f"{path}.outputs:rgb")
     scene.sync()
     sensor.update(None, out)
-    assert before.max() > 0.1 and out["color"].numpy()[..., :3] == pytest.approx(2.0 * before, abs=1e-5)
+    shown = out["albedo"].numpy()[..., :3]
+    assert shown.max() > 0.1 and (out["emission"].numpy() == shown).all()
+    assert out["color"].numpy()[..., :3] == pytest.approx(before + shown, abs=1e-5)
     stage.RemovePrim(path)
     scene.sync()
     sensor.update(None, out)
-    assert not out["color"].numpy()[..., :3].any()
+    assert not out["albedo"].numpy()[..., :3].any() and not out["emission"].numpy().any()
 
 
 def test_udim_tiles_their_borders_and_holes(surfaces, wanted, tmp_path, device):

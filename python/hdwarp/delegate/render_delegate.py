@@ -45,7 +45,7 @@ class RenderDelegate:
         *("tetMesh", "nurbsPatch", "basisCurves", "nurbsCurves", "points"),
         "hermiteCurves",  # no token of Hydra's, whose UsdImaging has no adapter for HermiteCurves; they are drawn here
     )
-    supported_sprim_types = ("camera", "material")
+    supported_sprim_types = ("camera", "material", "distantLight", "sphereLight", "diskLight", "rectLight", "cylinderLight", "domeLight")
     supported_bprim_types = ("renderBuffer", "renderSettings")
 
     def __init__(self, device: wp.Device | str | None = None, *, settings: RenderSettings | None = None) -> None:

@@ -10,7 +10,7 @@ from hdwarp.shade.surface import coat_passes, ggx_alpha, schlick
 @wp.func
 def mirrored(alpha: wp.float32, n_v: wp.float32) -> wp.vec2f:
     """(a, b): GGX facets of ``alpha`` reflect a F0 + b F90 of light from everywhere. Least squares over 20,000 visible facets a node of a
-    grid over both; within 0.04 of them."""
+    grid over both; within 0.04 of them from a cosine of 0.3 on, 0.07 from 0.1 on, and 0.12 of near mirrors seen along the surface."""
     n, a = n_v, alpha
     whole = 0.8711 + a * (0.5657 + a * (-0.9919 + a * 0.4874))
     whole += n * (0.7617 + a * (-9.0537 + a * (14.0946 - a * 7.6199)))
@@ -48,4 +48,4 @@ def reflected_around(
     r = (even(diffuse[0], f0[0], f90[0], s) + f0[0] * share[0] + f90[0] * share[1]) * under + coat
     g = (even(diffuse[1], f0[1], f90[1], s) + f0[1] * share[0] + f90[1] * share[1]) * under + coat
     b = (even(diffuse[2], f0[2], f90[2], s) + f0[2] * share[0] + f90[2] * share[1]) * under + coat
-    return wp.vec3f(r, g, b)
+    return wp.vec3f(wp.min(r, 1.0), wp.min(g, 1.0), wp.min(b, 1.0))
