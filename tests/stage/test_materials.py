@@ -224,20 +224,21 @@ def test_materials_without_surface(read):
 
 @pytest.mark.parametrize(
     ("opacity", "threshold", "cut", "noted"),
-    [(0.5, 0.0, False, True), (0.5, 0.6, True, True), (0.6, 0.6, False, False), (1.0, 0.5, False, False)],
+    [(0.5, 0.0, False, False), (0.5, 0.6, True, True), (0.6, 0.6, False, False), (1.0, 0.5, False, False)],
 )
 def test_opacity_threshold_cuts(read, opacity, threshold, cut, noted):
-    """Below a threshold above 0 nothing is drawn, and a note says so; at or above it the surface is opaque."""
+    """Below a threshold above 0 nothing is drawn, and a note says so; at or above it the surface is opaque. Without one it is blended."""
     found = read(surface("m", f"float inputs:opacity = {opacity}\nfloat inputs:opacityThreshold = {threshold}") + cube("/m"))
     material = found.material("/c")
     assert (material.opacity, material.opacity_threshold) == pytest.approx((opacity, threshold))
     assert material.is_cut_away == cut
+    assert material.is_blended == (threshold == 0.0)
     assert ("opacity" in found.codes("/m")) == noted
 
 
-def test_opacity_is_noted_and_bad_values_are_warned_of(read):
+def test_bad_values_are_warned_of(read):
     found = read(surface("m", 'float inputs:opacity = 0.5\nfloat inputs:metallic = nan\nstring inputs:roughness = "rough"') + cube("/m"))
-    assert found.codes("/m") == ["material-input", "material-input", "opacity"]
+    assert found.codes("/m") == ["material-input", "material-input"]
     assert (found.material("/c").opacity, found.material("/c").metallic, found.material("/c").roughness) == (0.5, 0.0, 0.5)
 
 
@@ -431,32 +432,3 @@ def test_an_interface_without_a_value_is_no_mistake(read):
     found = read(surface("m", "color3f inputs:diffuseColor.connect = </m.inputs:tint>", more="color3f inputs:tint") + cube("/m"))
     assert found.codes("/m") == []
     assert found.material("/c").diffuse_color == (0.18, 0.18, 0.18)
-
-
-@pytest.mark.parametrize(
-    ("opacity", "told"),
-    [
-        ("[0.4]", True),
-        ("[1]", False),
-        ('[1, 1, 0.2, 1] (interpolation = "vertex")', True),
-        ('[1, 1, 1, 1] (interpolation = "vertex")', False),
-    ],
-)
-def test_a_display_opacity_that_cannot_be_drawn_yet_is_named(read, opacity, told):
-    """Hydra blends prims without a material by displayOpacity (the schema guide's Gprim example); a material has an opacity of its own."""
-    points = "point3f[] points = [(0, 0, 0), (1, 0, 0), (1, 1, 0), (0, 1, 0)]"
-    quad = "int[] faceVertexCounts = [4]; int[] faceVertexIndices = [0, 1, 2, 3]"
-    text = f'def Mesh "q" {{ {points}; {quad}; float[] primvars:displayOpacity = {opacity} }}'
-    found = read(text)
-    assert found.codes("/q") == (["display-opacity"] if told else [])
-    bound = text.replace('"q" {', '"q" (apiSchemas = ["MaterialBindingAPI"]) { rel material:binding = </m>;')
-    assert read(surface("m", "") + bound).codes("/q") == []
-    found = read(f'def Xform "x" {{ float[] primvars:displayOpacity = {opacity}; def Sphere "s" {{ }}; def Sphere "t" {{ }} }}')
-    assert found.codes() == (["display-opacity"] * 2 if opacity == "[0.4]" else [])  # constants alone are inherited
-
-
-def test_the_opacity_of_native_instances_is_told_once(read):
-    text = 'class "c" { def Sphere "s" { float[] primvars:displayOpacity = [0.5] } }'
-    for name in "ijk":
-        text += f'\ndef "{name}" (instanceable = true; references = </c>) {{ }}'
-    assert read(text).codes() == ["display-opacity"]

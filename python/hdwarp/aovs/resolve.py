@@ -23,7 +23,7 @@ from hdwarp.shade.colour import samples_kernel
 from hdwarp.shade.encode import srgb_tables
 from hdwarp.shade.inputs import GREY
 from hdwarp.shade.look import Look
-from hdwarp.shade.plan import BASED, COLOURS, LIT, ColourPlan, Seen, needs_positions, shown_inputs
+from hdwarp.shade.plan import BASED, COLOURS, FADED, LIT, ColourPlan, Seen, needs_positions, shown_inputs
 from hdwarp.tables.structs import (
     InstanceColumns,
     MaterialColumns,
@@ -57,13 +57,16 @@ _IDS = {
 }
 
 
-def primvars_needed(names: list[str] | tuple[str, ...]) -> list[str]:
-    """Primvar names whose columns `ResolvePlan` can use for these AOVs: `normals` and `displayColor` where shading reads them."""
+def primvars_needed(names: list[str] | tuple[str, ...], *, display_opacity: bool = False) -> list[str]:
+    """Primvar names whose columns `ResolvePlan` can use for these AOVs: `normals` and `displayColor` where shading reads them, and
+    `displayOpacity` where something is blended by it."""
     needed = dict.fromkeys(primvar_name(name) for name in names if primvar_name(name))
     if any(name in ("normal", "Neye", *LIT) for name in names):
         needed["normals"] = None
     if any(name in BASED for name in names):
         needed["displayColor"] = None
+    if display_opacity and any(name in FADED for name in names):
+        needed["displayOpacity"] = None
     return list(needed)
 
 
@@ -98,7 +101,8 @@ class ResolvePlan:
         device: wp.Device | str,
     ) -> None:
         """``views``: wp.array[ViewRow]; ``width``, ``height``: the largest of them. ``primvars``: columns by name without prefix;
-        ``"normals"`` are the shading normals of meshes (3 wide), ``"displayColor"`` the base colour where no material gives one (3 wide).
+        ``"normals"`` are the shading normals of meshes (3 wide), ``"displayColor"`` the base colour where no material gives one (3 wide),
+        ``"displayOpacity"`` how opaque that is (1 wide).
         ``outputs``: an array an AOV, of its pixel type and any shape, filled from `ViewRow.output` on. ``clear``: values by AOV name.
         ``previous_views``, ``previous``: views and places in the frame before, for `motion`; None: as now. ``rays``: those of views whose
         rays are given; ``lenses``: whether there are views of other rays. `depth` and `motion` are of these alone. ``swept``: there are
@@ -143,9 +147,9 @@ class ResolvePlan:
                 known = ", ".join(f"primvars:{known}" for known in primvars) or "none"
                 raise ArgumentError(f"no columns for AOV '{name}'; given were {known}")
             flat[name] = flat_pixels(aov_spec(name, components=primvars[primvar].width), array, self.device)
-        for name in ("normals", "displayColor"):
-            if name in primvars and primvars[name].width != 3:
-                raise ArgumentError(f"primvar '{name}' has {primvars[name].width} components; build its columns 3 wide")
+        for name, width in (("normals", 3), ("displayColor", 3), ("displayOpacity", 1)):
+            if name in primvars and primvars[name].width != width:
+                raise ArgumentError(f"primvar '{name}' has {primvars[name].width} components; build its columns {width} wide")
         if len({array.shape[0] for array in flat.values()}) > 1:
             raise ArgumentError(f"outputs differ in pixel count: { {name: array.shape[0] for name, array in flat.items()} }")
         return flat
@@ -167,6 +171,7 @@ class ResolvePlan:
         lit = look.lit and any(name in asked for name in LIT)
         shaded = lit or "normal" in asked or "Neye" in asked
         display = primvars.get("displayColor") if any(name in asked for name in BASED) else None
+        opacity = primvars.get("displayOpacity") if look.blended and any(name in asked for name in FADED) else None
         smooth = primvars.get("normals") if shaded else None
         textured = bool(shown_inputs(look, asked))
         interpolated = [name for name in asked if primvar_name(name)]
@@ -182,9 +187,17 @@ class ResolvePlan:
             geometry.position_eye = steps.scratch(wp.vec3f)
         if "motion" in asked or textured:
             geometry.ray_distance = steps.scratch(wp.float64)
-        if (display is not None or smooth is not None or interpolated or textured) and "barycentric" not in asked:
+        if (display is not None or opacity is not None or smooth is not None or interpolated or textured) and "barycentric" not in asked:
             geometry.barycentric = steps.scratch(wp.vec2f)
-        if shaded or interpolated or display is not None or textured or "motion" in asked or any(name in asked for name in _GEOMETRY):
+        if (
+            shaded
+            or interpolated
+            or display is not None
+            or opacity is not None
+            or textured
+            or "motion" in asked
+            or any(name in asked for name in _GEOMETRY)
+        ):
             self._geometry(meshes, instances, [slots, seen, keys], geometry)
         if "motion" in asked:
             then, clear = self._previous, wp.vec2f(*self._clear_of("motion"))
@@ -254,6 +267,10 @@ class ResolvePlan:
                 steps.add(footprints_kernel(steps.lanes, given), [*surface, *rays, geometry.ray_distance, changes])
             coordinates, spreads = interpolate_sets(look.coordinates, wp.vec2f, changes)
             values, _ = interpolate_sets(look.values, wp.vec4f)
+        opacity_plane = None
+        if opacity is not None:
+            opacity_plane = steps.scratch(wp.float32)
+            interpolate(opacity, opacity_plane, 1.0, (0.0,))
         found = Seen(
             record=visibility,
             meshes=meshes,
@@ -265,6 +282,7 @@ class ResolvePlan:
             normal=normal if lit else None,
             positions=geometry.position_eye if needs_positions(look, asked) else None,
             display_color=display_plane,
+            display_opacity=opacity_plane,
             coordinates=coordinates,
             spreads=spreads,
             values=values,

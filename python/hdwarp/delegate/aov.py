@@ -32,8 +32,8 @@ _FORMAT_OF = {dtype: name for name, dtype in HD_FORMATS.items()}
 AVERAGED = ("color", "rgba8")
 """Planes that average several samples a pixel; all others are those of the ray through the pixel's centre."""
 
-PRIMVAR_WIDTHS = {"normals": 3, "displayColor": 3}
-"""Primvars that shading reads are three wide; all others are as wide as authored."""
+PRIMVAR_WIDTHS = {"normals": 3, "displayColor": 3, "displayOpacity": 1}
+"""How wide primvars are that shading reads; all others are as wide as authored."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ import warp as wp
 from hdwarp.aovs.registry import PRIMVAR_PREFIX
 from hdwarp.aovs.resolve import ColourSamples, ResolvePlan, primvars_needed
 from hdwarp.delegate.aov import PRIMVAR_WIDTHS, Target
+from hdwarp.delegate.layers import LAYERED, Layers
 from hdwarp.delegate.progress import Interests, Progress
 from hdwarp.delegate.render_settings import RenderSettings
 from hdwarp.launch import Pipeline, cut
@@ -39,7 +40,8 @@ class ViewRecord:
         self.visibility.slot = wp.empty(size, dtype=wp.int32, device=device)
         self.visibility.instance = wp.empty(size, dtype=wp.int32, device=device)
         self.visibility.key = wp.empty(size, dtype=wp.float32, device=device)
-        self._peel: Peel | None = None
+        self.peel: Peel | None = None  # where cut-outs, or layers, are looked through
+        self._behind: ViewRecord | None = None
         self._holes: Coordinates | None = None
         self._version = -1
         self.rays = views.rays
@@ -63,37 +65,59 @@ class ViewRecord:
         if cameras:
             records = np.unique(tables.cameras.record[views.camera_rows])
             self._affine = any(tables.cameras.cameras[record].projection == "orthographic" for record in records)
-        if tables.has_cutouts and self._peel is None:
-            self._peel = Peel()
-            self._peel.pixels = wp.zeros(max(views.record_size, 1), dtype=wp.int32, device=tables.device)
-            self._peel.tiles = wp.zeros(max(views.tile_count, 1), dtype=wp.int32, device=tables.device)
+        if (tables.has_cutouts or tables.has_blending) and self.peel is None:
+            self.peel = Peel()
+            self.peel.pixels = wp.zeros(max(views.record_size, 1), dtype=wp.int32, device=tables.device)
+            self.peel.tiles = wp.zeros(max(views.tile_count, 1), dtype=wp.int32, device=tables.device)
         if not tables.has_holes:
             self._holes = None
         elif self._holes is None or self._holes.layout != tables.layout_version:
             self._holes = Coordinates(self)
         self._version = scene_version
+        if self._behind is not None:
+            self._behind.refresh(scene_version)
 
     def forget_tables(self) -> None:
         """Let go of the tables' arrays until `refresh`."""
         self._holes, self._version = None, -1
+        if self._behind is not None:
+            self._behind.forget_tables()
+
+    @property
+    def behind(self) -> ViewRecord:
+        """Another record of the same views, for what is behind blended surfaces."""
+        if self._behind is None:
+            self._behind = ViewRecord(self.views, self.tables)
+            if self._version >= 0:
+                self._behind.refresh(self._version)
+        return self._behind
 
     def trace(self) -> None:
         """What every pixel sees, by the view rows as they are: the first surface that is not cut away there."""
         self._trace_layer(None)
+        self._look_through(0)
+
+    def trace_behind(self) -> None:
+        """The same of what is behind the pixels that `peel` has marked, and only there."""
+        self._trace_layer(self.peel)
+        self._look_through(1)
+
+    def _look_through(self, first: int) -> None:
+        """Trace on behind what is cut away; ``first``: 1: only in tiles that `peel` has marked."""
         if not self.tables.has_cutouts:
             return
         tables, device = self.tables, self.tables.device
         columns = tables.meshes.columns, tables.instances.columns(), tables.materials.columns
-        for layer in range(MAX_LAYERS):
+        for layer in range(first, first + MAX_LAYERS):
             views = self.views.rows, self.views.count, self.views.tile_count
             where = {}
             if self._holes is not None:
                 where = {"textures": tables.textures.columns, **self._holes.planes, "pixel_count": self._holes.pixel_count}
                 self._holes.update()
-            mark_cutouts(*views, *columns, self.visibility, self._peel, layer=layer, device=device, **where)
-            if device.is_cpu and not self._peel.tiles.numpy().any():
+            mark_cutouts(*views, *columns, self.visibility, self.peel, layer=layer, device=device, **where)
+            if device.is_cpu and not self.peel.tiles.numpy().any():
                 break  # elsewhere looking would mean waiting; layers without marks are quick
-            self._trace_layer(self._peel)
+            self._trace_layer(self.peel)
 
     def _trace_layer(self, peel: Peel | None) -> None:
         scene = self._scene()
@@ -102,7 +126,7 @@ class ViewRecord:
         if self._ray_tracer is not None:
             shared = {name: scene[name] for name in ("meshes", "instances", "top", "visibility", "kinds", "planes")}
             # What is looked behind is told by its key, to the bit: all layers have to come from one kernel.
-            singly = self.tables.has_cutouts
+            singly = self.tables.has_cutouts or self.tables.has_blending
             self._ray_tracer.trace(self.views.rows, self.rays.columns, peel=peel, singly=singly, **shared)
 
     def _scene(self) -> dict[str, object]:
@@ -189,28 +213,34 @@ def _resolve_plan(
 
 
 class Planes:
-    """Planes resolved together from one record."""
+    """Planes filled together from one record: those of ``plan``, and those of ``layers``; None: there are none."""
 
-    def __init__(self, record: ViewRecord, plan: ResolvePlan) -> None:
-        self._record, self._plan = record, plan
+    def __init__(self, record: ViewRecord, plan: ResolvePlan | None, layers: Layers | None) -> None:
+        self._record, self._plan, self._layers = record, plan, layers
         self._pipelines: dict[Hashable, Pipeline] = {}
 
     def look(self, sample: int = 0) -> None:
         """Trace the views as they are placed now, and resolve: sample number ``sample`` of each pixel."""
         record = self._record
-        if record.tables.has_cutouts or record.rays is not None:  # the trace is a loop, or goes by other jobs
+        # The trace is a loop, or goes by other jobs, or nothing can follow it at once.
+        if record.tables.has_cutouts or record.rays is not None or self._plan is None:
             record.trace()
-            self._plan.update(sample)
+            self.update(sample)
             return
         key = record.pipeline_key
         if key not in self._pipelines:
             self._pipelines[key] = record.pipeline(self._plan)
         self._pipelines[key].run()
         self._plan.finish(sample)
+        if self._layers is not None:
+            self._layers.update(sample)
 
     def update(self, sample: int = 0) -> None:
         """Resolve what was traced last."""
-        self._plan.update(sample)
+        if self._plan is not None:
+            self._plan.update(sample)
+        if self._layers is not None:
+            self._layers.update(sample)
 
 
 class RenderPlan:
@@ -282,14 +312,23 @@ class RenderPlan:
         options = {}
         if "motion" in outputs:
             options = {"previous_views": views.keep_previous(), "previous": tables.keep_previous().columns}
-        needed = [(name, PRIMVAR_WIDTHS.get(name)) for name in primvars_needed(tuple(outputs))]
+        options["look"] = self._look(sample_count)
+        layered = {name: outputs[name] for name in LAYERED if name in outputs} if tables.has_blending else {}
+        layers = None
+        if layered:
+            layers = Layers(self.record, layered, clear, lambda record, planes: self._resolve(record, planes, look=options["look"]))
+        outputs = {name: array for name, array in outputs.items() if name not in layered}
+        chosen = {name: value for name, value in clear.items() if name in outputs}
+        return Planes(self.record, self._resolve(self.record, outputs, clear=chosen, **options) if outputs else None, layers)
+
+    def _resolve(self, record: ViewRecord, outputs: dict[str, wp.array], **options: object) -> ResolvePlan:
+        tables = record.tables
+        names = primvars_needed(tuple(outputs), display_opacity=tables.has_display_opacity)
+        needed = [(name, PRIMVAR_WIDTHS.get(name)) for name in names]
         # What shading reads where there is any costs nothing where there is none.
         given = [item for item in needed if f"{PRIMVAR_PREFIX}{item[0]}" in outputs or not tables.is_bare(*item)]
         primvars = {name: tables.primvar(name, width) for name, width in given}
-        options["look"] = self._look(sample_count)
-        chosen = {name: value for name, value in clear.items() if name in outputs}
-        plan = _resolve_plan(self.record, outputs, primvars, clear=chosen, **options)
-        return Planes(self.record, plan)
+        return _resolve_plan(record, outputs, primvars, **options)
 
     def _look(self, sample_count: int) -> Look:
         tables, settings = self.record.tables, self.settings
@@ -310,6 +349,7 @@ class RenderPlan:
             ambient_occlusion=settings.ambient_occlusion,
             light_samples=settings.light_samples,
             sample_count=sample_count,
+            blended=tables.has_blending,
             lights=lights,
             scene=self.record.traced_scene if settings.shadows and lights is not None else None,
             **options,

@@ -194,6 +194,12 @@ def colour_kernel(lanes: int) -> wp.Kernel:
                         r[lane] = wp.where(own, glow[0, lane], r[lane])
                         g[lane] = wp.where(own, glow[1, lane], g[lane])
                         b[lane] = wp.where(own, glow[2, lane], b[lane])
+                if planes.display_opacity:  # fades all of a surface, as in Hydra
+                    faded = load_scalars(planes.display_opacity, low, high, pixel)
+                    for lane in range(LANES):
+                        own = material[lane] < 0 and faded[0, lane] == faded[0, lane]
+                        alpha[lane] = wp.where(own, faded[0, lane], alpha[lane])
+                        fades[lane] = wp.where(own, 1, fades[lane])
                 if planes.opacity:
                     of_opacity = load_scalars(planes.opacity, low, high, pixel)
                     for lane in range(LANES):

@@ -62,6 +62,7 @@ class SurfacePlanes:
     ior: wp.array[wp.float32]
     occlusion: wp.array[wp.float32]
     opacity: wp.array[wp.float32]
+    display_opacity: wp.array[wp.float32]  # the displayOpacity primvar, where there is no material
 
 
 PLANE_OF = {

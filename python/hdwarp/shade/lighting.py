@@ -27,6 +27,7 @@ class Lighting:
     domes: DomeTables
     first: wp.int32  # of the lights of a view's world, globals first: from this one on ...
     count: wp.int32  # ... as many in all
+    fades: wp.int32  # 1: some surfaces are blended
     camera: wp.float32  # HEADLIGHT where a world has no lights, 0: none
     dome: wp.float32  # SOFT_DOME
     texels: wp.array[wp.float32]  # those of `domes`, three a texel
@@ -196,7 +197,7 @@ def lighting_kernel(lanes: int, given: bool, lit: bool) -> wp.Kernel:
                 least = wp.min(least, wp.where(hit[lane] != 0, material[lane], _MANY))
                 most = wp.max(most, material[lane])
             same = wp.where(least == most, most, -1)
-            surface = load(material, same, constants, planes, low, high, pixel)
+            surface = load(material, same, constants, planes, lighting.fades, low, high, pixel)
             way = view.first_ray + run.y * view.width + run.x + block * LANES
             surface = place(surface, view, ray, run.x + block * LANES, way, normals, geometric, directions, low, high, pixel)
             if lights == 0 and lighting.first == 0:

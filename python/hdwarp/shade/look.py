@@ -51,5 +51,6 @@ class Look:
     values: Sequence[PrimvarColumns] = ()  # 4 wide, primvars that are shown themselves
     # Inputs of materials that textures are of -> the sets of coordinates that these are laid by.
     textured: Mapping[str, Collection[int]] = field(default_factory=dict)
+    blended: bool = False  # some surfaces let what is behind them shine through
     lights: Lights | None = None  # None: there are none
     scene: Callable[[], TracedScene] | None = None  # as it is now; None: no shadows

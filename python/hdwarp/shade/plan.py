@@ -25,6 +25,8 @@ COLOURS = (*LIT, "albedo", "emission", "alpha", "roughness")
 """Planes that materials make."""
 BASED = (*LIT, "albedo")
 """Planes that show the base colour."""
+FADED = (*LIT, "alpha")
+"""Planes that show the displayOpacity of what has no material."""
 _READ_BY = dict.fromkeys(MATERIAL_INPUTS, LIT) | {
     "diffuseColor": BASED,
     "emissiveColor": ("color", "rgba8", "emission"),
@@ -49,6 +51,7 @@ class Seen:
     normal: wp.array | None  # of shading
     positions: wp.array | None  # from the camera, in its axes
     display_color: wp.array | None  # the primvar, None where the scene has none
+    display_opacity: wp.array | None
     coordinates: wp.array | None  # planes of the sets by which textures are laid
     spreads: wp.array | None  # how these change from pixel to pixel
     values: wp.array | None  # planes of the primvars that are shown themselves
@@ -126,6 +129,7 @@ class ColourPlan:
         based = any(name in self._asked for name in BASED)
         if based and seen.display_color is not None:
             planes.base = steps.scalars(seen.display_color)
+        planes.display_opacity = seen.display_opacity
         shown = shown_inputs(look, self._asked)
         for name, (member, width) in PLANE_OF.items():
             if name not in shown:
@@ -167,7 +171,7 @@ class ColourPlan:
             lighting.lights, lighting.domes = look.lights.columns, look.lights.domes
             lighting.texels = steps.scalars(look.lights.domes.texels)
             lighting.sources, lighting.links = seen.instances.source, seen.instances.light_links
-        lighting.first, lighting.count = first, count
+        lighting.first, lighting.count, lighting.fades = first, count, int(look.blended)
         lighting.camera, lighting.dome = (HEADLIGHT, SOFT_DOME) if look.camera_light else (0.0, 0.0)
         if visibility is not None:
             lighting.visibility, lighting.stride = visibility, steps.pixel_count

@@ -12,13 +12,14 @@ from hdwarp.shade.inputs import (
     IOR,
     METALLIC,
     OCCLUSION,
+    OPACITY,
     ROUGHNESS,
     SPECULAR,
     SurfaceConstants,
     SurfacePlanes,
 )
 from hdwarp.shade.surface import diffuse_part, specular_at_edge, specular_at_zero
-from hdwarp.tables.structs import ViewRow
+from hdwarp.tables.structs import TRANSPARENT, ViewRow
 
 _LEAST = 1.0e-4  # cosine towards the viewer: what is seen faces him
 # Rows of the matrix that says what a block of pixels sees, a column a lane.
@@ -88,8 +89,16 @@ def load_surface(lanes: int) -> wp.Function:
 
     @wp.func
     def load(
-        material: ints, same: wp.int32, constants: SurfaceConstants, planes: SurfacePlanes, low: wp.int32, high: wp.int32, pixel: wp.int32
+        material: ints,
+        same: wp.int32,
+        constants: SurfaceConstants,
+        planes: SurfacePlanes,
+        fades: wp.int32,
+        low: wp.int32,
+        high: wp.int32,
+        pixel: wp.int32,
     ):
+        """``fades``: 0: no surface is blended."""
         surface = Surface()
         red, green, blue = floats(GREY), floats(GREY), floats(GREY)
         if planes.base:
@@ -148,6 +157,17 @@ def load_surface(lanes: int) -> wp.Function:
             surface[COAT, lane] = coat[lane]
             surface[COAT_ROUGH, lane] = coat_rough[lane]
             surface[OPEN, lane] = open_[lane]
+        if fades != 0:  # opacity takes from what is scattered below the surface; of all else `shade.colour` takes
+            opaque = number(constants.opacity, material, same, 1.0)
+            opaque = shown(opaque, textured, OPACITY, planes.opacity, low, high, pixel)
+            threshold = number(constants.opacity_threshold, material, same, 1.0)
+            mode = flag(constants.opacity_mode, material, same, 0)
+            for lane in range(LANES):
+                blended = threshold[lane] <= 0.0 and mode[lane] == TRANSPARENT
+                part = wp.where(blended, wp.clamp(opaque[lane], 0.0, 1.0), 1.0)
+                surface[KR, lane] = surface[KR, lane] * part
+                surface[KG, lane] = surface[KG, lane] * part
+                surface[KB, lane] = surface[KB, lane] * part
         return surface
 
     return load

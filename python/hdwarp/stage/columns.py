@@ -249,6 +249,11 @@ class Material:
         """Whether a texture says where a surface with this material is drawn."""
         return "opacity" in self.textures and self.opacity_threshold > 0.0
 
+    @property
+    def is_blended(self) -> bool:
+        """Whether what is behind a surface with this material shines through, here and there at least."""
+        return self.opacity_threshold <= 0.0 and ("opacity" in self.textures or self.opacity < 1.0)
+
 
 @dataclass(slots=True, eq=False)
 class Body:

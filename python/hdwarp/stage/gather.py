@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from pxr import Gf, Tf
 
-from hdwarp.errors import Diagnostics, OwnedDiagnostics
+from hdwarp.errors import Diagnostics
 from hdwarp.stage import transforms
 from hdwarp.stage.bodies import read_frames
 from hdwarp.stage.columns import Body, Camera, Gprim, GprimKey, Instancer, Site, gprim_keys
@@ -134,7 +134,6 @@ def gather_gprims(
             constants=state.constants,
             instance_primvars=rates,
         )
-        _tell_opacity(gprim, item, diagnostics)
         if instances is not None:
             key = (item.path, _chain(gprim.instancer), item.visual)
             if key in merged:  # a prototype inside another prototype of the same instancer
@@ -143,22 +142,6 @@ def gather_gprims(
             merged[key] = gprim
         found.setdefault(item.owner, []).append(gprim)
     return {owner: gprim_keys(gprims) for owner, gprims in found.items()}
-
-
-def _tell_opacity(gprim: Gprim, item: Drawn, diagnostics: OwnedDiagnostics) -> None:
-    """Hydra blends what has a displayOpacity and no material; here it is opaque yet. A material does not ask for it by itself."""
-    if gprim.material or any(gprim.subset_materials) or not gprim.visual:
-        return
-    varying = None if gprim.mesh is None else gprim.mesh.primvars.get("displayOpacity")
-    found = gprim.constants.get("displayOpacity"), gprim.instance_primvars.get("displayOpacity"), varying and varying.values
-    lowest = min((float(values.min()) for values in found if values is not None and values.size), default=1.0)
-    if lowest < 1.0:
-        message = f"displayOpacity is {lowest:g} at its lowest; blending is not supported yet, drawn opaque"
-        cure = "Bind a Material with an opacity below its opacityThreshold to have it cut away"
-        told = Diagnostics()
-        told.warning(item.path, "display-opacity", f"{message}. {cure}")
-        diagnostics.owner = item.owner
-        diagnostics.share(told, item.path, item.path, item.source)
 
 
 def _instance_rows(

@@ -50,10 +50,6 @@ def _read(material: UsdShade.Material, path: str, network: Network) -> Material:
     if result.is_cut_away:
         less = f"opacity {result.opacity:g} is less than opacityThreshold {result.opacity_threshold:g}"
         diagnostics.note(path, "opacity", f"{less}: surfaces with this material are cut away")
-    elif "opacity" in result.textures and result.opacity_threshold <= 0.0:
-        diagnostics.note(path, "opacity", "opacity comes from a texture, and opacityThreshold is 0; the material is drawn opaque")
-    elif "opacity" not in result.textures and result.opacity < 1.0 and result.opacity_threshold <= 0.0:
-        diagnostics.note(path, "opacity", f"opacity is {result.opacity:g}; the material is drawn opaque")
     return result
 
 

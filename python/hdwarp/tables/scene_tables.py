@@ -12,6 +12,7 @@ from hdwarp.delegate.previous_rows import PreviousRows
 from hdwarp.delegate.render_index import RenderIndex
 from hdwarp.delegate.rows import joined_rows
 from hdwarp.stage.columns import GeometryKind
+from hdwarp.tables.blending import Blending
 from hdwarp.tables.bodies import BodyTable
 from hdwarp.tables.cameras import CameraTable
 from hdwarp.tables.cutouts import Cutouts
@@ -82,7 +83,7 @@ class SceneTables:
     def _forget_instances(self) -> None:
         """What is kept by row of the index, beside `instances`."""
         self._tree, self._world_trees = TopLevelTree(self._nodes), WorldTrees(self._nodes)
-        self._cutouts = Cutouts()
+        self._cutouts, self._blending = Cutouts(), Blending()
         self._places = _Places()
         self._live = np.zeros(0, bool)  # by row: draws something
         self._kinds = np.zeros(0, np.int32)  # by row, as counted
@@ -117,6 +118,16 @@ class SceneTables:
     def has_holes(self) -> bool:
         """Textures say where faces are cut away."""
         return self.has_cutouts and self._cutouts.are_textured
+
+    @property
+    def has_blending(self) -> bool:
+        """What is behind some surfaces shines through them."""
+        return self._blending.by_material or self.has_display_opacity
+
+    @property
+    def has_display_opacity(self) -> bool:
+        """Some of these surfaces have no material, but a displayOpacity."""
+        return self._blending.by_primvar
 
     @property
     def top_level(self) -> TopLevel:
@@ -166,6 +177,7 @@ class SceneTables:
             dirty = np.flatnonzero(is_dirty)
         self.written.sync(mesh_rows)
         hidden_rows = self._cutouts.sync(index, dirty)
+        self._blending.sync(index, dirty)
         moved_worlds = self.worlds.sync(
             index.worlds, self._places.sync(index, self.meshes, dirty), 0 if index.previous is None else index.previous.frame
         )
@@ -211,6 +223,8 @@ class SceneTables:
             *drawn,
             self.has_cutouts,
             self.has_holes,
+            self.has_blending,
+            self.has_display_opacity,
             tuple(self.textures.inputs.items()),
             tuple(self.textures.sets),
             tuple(self.textures.values),
