@@ -298,7 +298,7 @@ def test_worlds_and_given_rays(device):
     rays = np.zeros((SIZE, SIZE, 1, 2, 3), np.float32)
     rays[..., 0, 0, 0], rays[..., 0, 0, 1] = np.meshgrid(across(), across())
     rays[..., 0, 1, 2] = -1.0
-    sensor = hdwarp.SensorCamera(scene, cameras="/w0/c", settings=UNLIT, resolution=(SIZE, SIZE))
+    sensor = hdwarp.SensorCamera(scene, cameras="/w1/c", settings=UNLIT, resolution=(SIZE, SIZE))
     sensor.set_camera_rays(rays)
     out = sensor.allocate(["color"])
     sensor.update(None, out)

@@ -37,6 +37,7 @@ class Layers:
         size = max(array.shape[0] for array in flat.values())
         self._layer, self._total = (wp.zeros(size, dtype=wp.vec4f, device=self.device) for _ in range(2))
         color, rgba8 = (aov_spec(name).clear_values(clear.get(name)) for name in LAYERED)
+        self._marks = self._behind.marks()
         self._before = Visibility()  # what the layer in front is of
         for name in ("instance", "key"):
             setattr(self._before, name, wp.zeros_like(getattr(record.visibility, name)))
@@ -53,8 +54,8 @@ class Layers:
         for k in range(MAX_BLENDED):
             self._plan.update(sample)
             tiles = views.rows, views.count, views.tile_count
-            composite(*tiles, self._layer, behind.visibility, self._total, self._before, behind.peel, begin=k == 0, device=device)
-            if k + 1 == MAX_BLENDED or (device.is_cpu and not behind.peel.tiles.numpy().any()):
+            composite(*tiles, self._layer, behind.visibility, self._total, self._before, self._marks, begin=k == 0, device=device)
+            if k + 1 == MAX_BLENDED or (device.is_cpu and not self._marks.tiles.numpy().any()):
                 break  # elsewhere looking would mean waiting; layers without marks are quick
-            behind.trace_behind()
+            behind.trace_behind(self._marks)
         give_out(views.rows, views.count, views.height, self._total, self._clear, color=self._color, rgba8=self._rgba8, device=device)

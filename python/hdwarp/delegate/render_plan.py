@@ -40,7 +40,7 @@ class ViewRecord:
         self.visibility.slot = wp.empty(size, dtype=wp.int32, device=device)
         self.visibility.instance = wp.empty(size, dtype=wp.int32, device=device)
         self.visibility.key = wp.empty(size, dtype=wp.float32, device=device)
-        self.peel: Peel | None = None  # where cut-outs, or layers, are looked through
+        self._peel: Peel | None = None
         self._behind: ViewRecord | None = None
         self._holes: Coordinates | None = None
         self._version = -1
@@ -65,10 +65,8 @@ class ViewRecord:
         if cameras:
             records = np.unique(tables.cameras.record[views.camera_rows])
             self._affine = any(tables.cameras.cameras[record].projection == "orthographic" for record in records)
-        if (tables.has_cutouts or tables.has_blending) and self.peel is None:
-            self.peel = Peel()
-            self.peel.pixels = wp.zeros(max(views.record_size, 1), dtype=wp.int32, device=tables.device)
-            self.peel.tiles = wp.zeros(max(views.tile_count, 1), dtype=wp.int32, device=tables.device)
+        if tables.has_cutouts and self._peel is None:
+            self._peel = self.marks()
         if not tables.has_holes:
             self._holes = None
         elif self._holes is None or self._holes.layout != tables.layout_version:
@@ -97,13 +95,22 @@ class ViewRecord:
         self._trace_layer(None)
         self._look_through(0)
 
-    def trace_behind(self) -> None:
-        """The same of what is behind the pixels that `peel` has marked, and only there."""
-        self._trace_layer(self.peel)
+    def marks(self) -> Peel:
+        """New marks of pixels to look behind, none of them set."""
+        marks, device = Peel(), self.tables.device
+        marks.pixels = wp.zeros(max(self.views.record_size, 1), dtype=wp.int32, device=device)
+        marks.tiles = wp.zeros(max(self.views.tile_count, 1), dtype=wp.int32, device=device)
+        return marks
+
+    def trace_behind(self, marks: Peel) -> None:
+        """What the marked pixels see behind what they see; in their tiles, all others have to see nothing that is cut away."""
+        self._trace_layer(marks)
+        if self.tables.has_cutouts:
+            wp.copy(self._peel.tiles, marks.tiles)
         self._look_through(1)
 
     def _look_through(self, first: int) -> None:
-        """Trace on behind what is cut away; ``first``: 1: only in tiles that `peel` has marked."""
+        """Trace on behind what is cut away. ``first``: 0, or 1: only in the tiles that are marked."""
         if not self.tables.has_cutouts:
             return
         tables, device = self.tables, self.tables.device
@@ -114,10 +121,10 @@ class ViewRecord:
             if self._holes is not None:
                 where = {"textures": tables.textures.columns, **self._holes.planes, "pixel_count": self._holes.pixel_count}
                 self._holes.update()
-            mark_cutouts(*views, *columns, self.visibility, self.peel, layer=layer, device=device, **where)
-            if device.is_cpu and not self.peel.tiles.numpy().any():
+            mark_cutouts(*views, *columns, self.visibility, self._peel, layer=layer, device=device, **where)
+            if device.is_cpu and not self._peel.tiles.numpy().any():
                 break  # elsewhere looking would mean waiting; layers without marks are quick
-            self._trace_layer(self.peel)
+            self._trace_layer(self._peel)
 
     def _trace_layer(self, peel: Peel | None) -> None:
         scene = self._scene()
