@@ -20,6 +20,7 @@ _PLAIN = (
     *(
         "tables.bvh_kernels",
         "tables.refit_kernels",
+        "tables.instance_kernels",
         "tables.instances",
         "tables.lights",
         "tables.previous",
@@ -27,7 +28,7 @@ _PLAIN = (
         "tables.written",
         "tables.texels",
     ),
-    *("views.rows", "views.given_rays", "trace.view_rays", "sensors.placing", "sensors.tiles"),
+    *("views.rows", "views.given_rays", "shade.shadows", "trace.view_rays", "sensors.placing", "sensors.tiles"),
 )
 """Modules with kernels of one variant."""
 
