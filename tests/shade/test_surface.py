@@ -29,7 +29,8 @@ def _reflected(
     i = wp.tid()
     c = cosines[i]
     out[i] = surface.reflected(diffuse, f0, f90, roughness, clearcoat, clearcoat_roughness, c[0], c[1], c[2], c[3], weights[0], weights[1])
-    towards[i] = surface.reflected_towards_light(diffuse, f0, f90, roughness, clearcoat, clearcoat_roughness, c[1], weights[0], weights[1])
+    v, w = c[1], weights
+    towards[i] = surface.reflected(diffuse, f0, f90, roughness, clearcoat, clearcoat_roughness, v, v, v, 1.0, w[0], w[1])
 
 
 @wp.kernel(enable_backward=False)

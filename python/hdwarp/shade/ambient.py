@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warp as wp
 
-from hdwarp.shade.surface import coat_passes, ggx_alpha, schlick
+from hdwarp.shade.surface import COAT_AT_ZERO, ggx_alpha, schlick, within_one
 
 
 @wp.func
@@ -30,22 +30,17 @@ def even(diffuse: wp.float32, f0: wp.float32, f90: wp.float32, s: wp.float32) ->
 
 
 @wp.func
-def reflected_around(
-    diffuse: wp.vec3f,
-    f0: wp.vec3f,
-    f90: wp.vec3f,
-    roughness: wp.float32,
-    clearcoat: wp.float32,
-    clearcoat_roughness: wp.float32,
-    n_v: wp.float32,
-) -> wp.vec3f:
-    """Radiance towards the viewer of a radiance of 1 from everywhere; never more than 1."""
-    s = schlick(n_v)
-    share = mirrored(ggx_alpha(roughness), n_v)
-    coat_share = mirrored(ggx_alpha(clearcoat_roughness), n_v)
-    coat = wp.clamp(clearcoat, 0.0, 1.0) * (coat_share[0] * 0.04 + coat_share[1])
-    under = coat_passes(clearcoat, 1.0, n_v)
-    r = (even(diffuse[0], f0[0], f90[0], s) + f0[0] * share[0] + f90[0] * share[1]) * under + coat
-    g = (even(diffuse[1], f0[1], f90[1], s) + f0[1] * share[0] + f90[1] * share[1]) * under + coat
-    b = (even(diffuse[2], f0[2], f90[2], s) + f0[2] * share[0] + f90[2] * share[1]) * under + coat
+def bare_around(diffuse: wp.vec3f, f0: wp.vec3f, f90: wp.vec3f, roughness: wp.float32, n_v: wp.float32) -> wp.vec3f:
+    """Radiance towards the viewer of a radiance of 1 from everywhere, without clearcoat; never more than 1."""
+    s, share = schlick(n_v), mirrored(ggx_alpha(roughness), n_v)
+    r = even(diffuse[0], f0[0], f90[0], s) + f0[0] * share[0] + f90[0] * share[1]
+    g = even(diffuse[1], f0[1], f90[1], s) + f0[1] * share[0] + f90[1] * share[1]
+    b = even(diffuse[2], f0[2], f90[2], s) + f0[2] * share[0] + f90[2] * share[1]
     return wp.vec3f(wp.min(r, 1.0), wp.min(g, 1.0), wp.min(b, 1.0))
+
+
+@wp.func
+def coat_around(clearcoat: wp.float32, clearcoat_roughness: wp.float32, n_v: wp.float32) -> wp.float32:
+    """What clearcoat reflects of a radiance of 1 from everywhere."""
+    share = mirrored(ggx_alpha(clearcoat_roughness), n_v)
+    return within_one(clearcoat) * (share[0] * COAT_AT_ZERO + share[1])

@@ -20,7 +20,7 @@ from hdwarp.shade.area_lights import (
 from hdwarp.shade.domes import light_picture
 from hdwarp.shade.lane_math import dot3, unit3
 from hdwarp.shade.light_highlights import cylinder_highlight, distant_highlight, flat_highlight, line_highlight, sphere_highlight
-from hdwarp.shade.surface import highlight, matt, reflected
+from hdwarp.shade.surface import bare_reflected, coat_passes, coat_reflected, highlight, matt
 from hdwarp.shade.surface_lanes import (
     COAT,
     COAT_ROUGH,
@@ -105,6 +105,14 @@ def on_picture(form: LightForm, to_light: wp.vec3f, way: wp.vec3f) -> wp.vec2f:
     return wp.vec2f(0.5 - 0.5 * across, 0.5 - 0.5 * upward)  # its lower left corner is at (+x, +y)
 
 
+@wp.func
+def cosines(l: wp.vec3f, v: wp.vec3f, n: wp.vec3f):
+    """n_l, n_h, v_h of directions towards light and viewer, and the normal."""
+    half = wp.vec3f(l[0] + v[0], l[1] + v[1], l[2] + v[2])
+    unit = 1.0 / wp.sqrt(wp.max(dot3(half, half), 1.0e-12))
+    return dot3(n, l), dot3(n, half) * unit, dot3(v, half) * unit
+
+
 # Rows of the matrix of what `see_rect` and the like find, a column a lane.
 AROUND, STRENGTH = wp.constant(0), wp.constant(1)
 LX, LY, LZ = wp.constant(2), wp.constant(3), wp.constant(4)  # the way
@@ -182,31 +190,32 @@ def reflect_point(lanes: int) -> wp.Function:
     triples = wp.types.matrix(shape=(3, lanes), dtype=wp.float32)
 
     @wp.func
-    def reflect(surface: Surface, ways: triples, of_diffuse: wp.float32, of_specular: wp.float32):
+    def reflect(surface: Surface, coated: wp.int32, ways: triples, of_diffuse: wp.float32, of_specular: wp.float32):
+        """``coated``: 1 where any of the surfaces has clearcoat; ``ways``: directions to the light."""
         light = triples()
         for lane in range(LANES):
-            hx, hy, hz = ways[0, lane] + surface[DX, lane], ways[1, lane] + surface[DY, lane], ways[2, lane] + surface[DZ, lane]
-            unit = 1.0 / wp.sqrt(wp.max(hx * hx + hy * hy + hz * hz, 1.0e-12))
-            n_l = surface[NX, lane] * ways[0, lane] + surface[NY, lane] * ways[1, lane] + surface[NZ, lane] * ways[2, lane]
-            n_h = (surface[NX, lane] * hx + surface[NY, lane] * hy + surface[NZ, lane] * hz) * unit
-            v_h = (surface[DX, lane] * hx + surface[DY, lane] * hy + surface[DZ, lane] * hz) * unit
-            seen = reflected(
-                wp.vec3f(surface[KR, lane], surface[KG, lane], surface[KB, lane]),
-                wp.vec3f(surface[ZR, lane], surface[ZG, lane], surface[ZB, lane]),
-                wp.vec3f(surface[ER, lane], surface[EG, lane], surface[EB, lane]),
-                surface[ROUGH, lane],
-                surface[COAT, lane],
-                surface[COAT_ROUGH, lane],
-                n_l,
-                surface[N_V, lane],
-                n_h,
-                v_h,
-                of_diffuse,
-                of_specular,
-            )
+            l = wp.vec3f(ways[0, lane], ways[1, lane], ways[2, lane])
+            v = wp.vec3f(surface[DX, lane], surface[DY, lane], surface[DZ, lane])
+            n_l, n_h, v_h = cosines(l, v, wp.vec3f(surface[NX, lane], surface[NY, lane], surface[NZ, lane]))
+            diffuse = wp.vec3f(surface[KR, lane], surface[KG, lane], surface[KB, lane])
+            zero = wp.vec3f(surface[ZR, lane], surface[ZG, lane], surface[ZB, lane])
+            edge = wp.vec3f(surface[ER, lane], surface[EG, lane], surface[EB, lane])
+            rough, n_v = surface[ROUGH, lane], surface[N_V, lane]
+            seen = bare_reflected(diffuse, zero, edge, rough, n_l, n_v, n_h, v_h, of_diffuse, of_specular)
             light[0, lane] = seen[0]
             light[1, lane] = seen[1]
             light[2, lane] = seen[2]
+        if coated != 0:
+            for lane in range(LANES):
+                l = wp.vec3f(ways[0, lane], ways[1, lane], ways[2, lane])
+                v = wp.vec3f(surface[DX, lane], surface[DY, lane], surface[DZ, lane])
+                n_l, n_h, v_h = cosines(l, v, wp.vec3f(surface[NX, lane], surface[NY, lane], surface[NZ, lane]))
+                coat, n_v = surface[COAT, lane], surface[N_V, lane]
+                under = coat_passes(coat, n_l, n_v)
+                over = coat_reflected(coat, surface[COAT_ROUGH, lane], n_l, n_v, n_h, v_h) * of_specular
+                light[0, lane] = light[0, lane] * under + over
+                light[1, lane] = light[1, lane] * under + over
+                light[2, lane] = light[2, lane] * under + over
         return light
 
     return reflect
@@ -250,20 +259,12 @@ def reflect_shape(lanes: int) -> wp.Function:
             # Fresnel looks at how slanting the light comes on the whole.
             n_l = wp.clamp(wp.max(seen[SLANT, lane], around / wp.PI), 0.0, 1.0)
             lit = matt(diffuse, f0, f90, surface[COAT, lane], n_l, surface[N_V, lane])
-            hx, hy, hz = seen[LX, lane] + surface[DX, lane], seen[LY, lane] + surface[DY, lane], seen[LZ, lane] + surface[DZ, lane]
-            unit = 1.0 / wp.sqrt(wp.max(hx * hx + hy * hy + hz * hz, 1.0e-12))
-            glint = highlight(
-                f0,
-                f90,
-                surface[ROUGH, lane],
-                surface[COAT, lane],
-                surface[COAT_ROUGH, lane],
-                surface[NX, lane] * seen[LX, lane] + surface[NY, lane] * seen[LY, lane] + surface[NZ, lane] * seen[LZ, lane],
-                surface[N_V, lane],
-                (surface[NX, lane] * hx + surface[NY, lane] * hy + surface[NZ, lane] * hz) * unit,
-                (surface[DX, lane] * hx + surface[DY, lane] * hy + surface[DZ, lane] * hz) * unit,
-                wp.vec2f(seen[ALONG, lane], seen[ACROSS, lane]),
-            )
+            way = wp.vec3f(seen[LX, lane], seen[LY, lane], seen[LZ, lane])
+            v = wp.vec3f(surface[DX, lane], surface[DY, lane], surface[DZ, lane])
+            w_l, n_h, v_h = cosines(way, v, wp.vec3f(surface[NX, lane], surface[NY, lane], surface[NZ, lane]))
+            rough, coat, coat_rough = surface[ROUGH, lane], surface[COAT, lane], surface[COAT_ROUGH, lane]
+            spread = wp.vec2f(seen[ALONG, lane], seen[ACROSS, lane])
+            glint = highlight(f0, f90, rough, coat, coat_rough, w_l, surface[N_V, lane], n_h, v_h, spread)
             strength = seen[STRENGTH, lane]
             light[0, lane] = lit[0] * around * tint[0] + glint[0] * strength * glints[0, lane]
             light[1, lane] = lit[1] * around * tint[1] + glint[1] * strength * glints[1, lane]

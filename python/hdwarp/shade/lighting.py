@@ -10,7 +10,7 @@ from hdwarp.shade.inputs import SurfaceConstants, SurfacePlanes
 from hdwarp.shade.light_lanes import reflect_point, reflect_shape, see_light
 from hdwarp.shade.light_samples import shaping
 from hdwarp.shade.sky_lanes import reflect_camera, reflect_sky
-from hdwarp.shade.surface_lanes import load_surface, place_surface
+from hdwarp.shade.surface_lanes import COAT, load_surface, place_surface
 from hdwarp.tables.structs import DISTANT_LIGHT, DOME_LIGHT, MESH_LIGHT, POINT_LIGHT, DomeTables, LightColumns, ViewRow
 
 HEADLIGHT = 0.65  # radiance that white paper facing the camera has by the camera's light ...
@@ -200,8 +200,11 @@ def lighting_kernel(lanes: int, given: bool, lit: bool) -> wp.Kernel:
             surface = load(material, same, constants, planes, lighting.fades, low, high, pixel)
             way = view.first_ray + run.y * view.width + run.x + block * LANES
             surface = place(surface, view, ray, run.x + block * LANES, way, normals, geometric, directions, low, high, pixel)
+            coated = wp.int32(0)
+            for lane in range(LANES):
+                coated = coated | wp.where(surface[COAT, lane] > 0.0, 1, 0)
             if lights == 0 and lighting.first == 0:
-                own = reflect_own(surface, wp.pi * lighting.camera, lighting.dome)
+                own = reflect_own(surface, coated, wp.pi * lighting.camera, lighting.dome)
                 for lane in range(LANES):
                     sr[lane] = own[0, lane]
                     sg[lane] = own[1, lane]
@@ -227,7 +230,7 @@ def lighting_kernel(lanes: int, given: bool, lit: bool) -> wp.Kernel:
                     weight = weigh(lighting, which, k - lighting.first, at, axis, row, points, low, high, pixel)
                     if kind == DOME_LIGHT:
                         light = reflect_dome(
-                            surface, lighting.domes, lighting.texels, lighting.lights.dome[which], linear, of_diffuse, of_specular
+                            surface, coated, lighting.domes, lighting.texels, lighting.lights.dome[which], linear, of_diffuse, of_specular
                         )
                     elif kind == POINT_LIGHT or (kind == DISTANT_LIGHT and size[1] < _SMALL):
                         ways, bright = triples(), floats()
@@ -249,7 +252,7 @@ def lighting_kernel(lanes: int, given: bool, lit: bool) -> wp.Kernel:
                             weight[0, lane] = weight[0, lane] * bright[lane]
                             weight[1, lane] = weight[1, lane] * bright[lane]
                             weight[2, lane] = weight[2, lane] * bright[lane]
-                        light = reflect_sharp(surface, ways, of_diffuse, of_specular)
+                        light = reflect_sharp(surface, coated, ways, of_diffuse, of_specular)
                     else:
                         form, picture = light_form(kind, size, linear), lighting.lights.texture[which]
                         seen = see(form, at, points, surface)

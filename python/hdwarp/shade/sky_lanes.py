@@ -4,10 +4,10 @@ import functools
 
 import warp as wp
 
-from hdwarp.shade.ambient import even, mirrored, reflected_around
+from hdwarp.shade.ambient import bare_around, coat_around, even, mirrored
 from hdwarp.shade.domes import dome_irradiance
 from hdwarp.shade.lane_math import angle, arc_cosine, unit3
-from hdwarp.shade.surface import COAT_AT_ZERO, coat_passes, ggx_alpha, reflected_towards_light, schlick
+from hdwarp.shade.surface import bare_reflected, coat_passes, coat_reflected, ggx_alpha, schlick
 from hdwarp.shade.surface_lanes import (
     COAT,
     COAT_ROUGH,
@@ -60,19 +60,33 @@ def reflect_camera(lanes: int) -> wp.Function:
     triples = wp.types.matrix(shape=(3, lanes), dtype=wp.float32)
 
     @wp.func
-    def reflect(surface: Surface, power: wp.float32, everywhere: wp.float32):
+    def reflect(surface: Surface, coated: wp.int32, power: wp.float32, everywhere: wp.float32):
+        """``coated``: 1 where any of the surfaces has clearcoat."""
         light = triples()
         for lane in range(LANES):
             diffuse = wp.vec3f(surface[KR, lane], surface[KG, lane], surface[KB, lane])
             zero = wp.vec3f(surface[ZR, lane], surface[ZG, lane], surface[ZB, lane])
             edge = wp.vec3f(surface[ER, lane], surface[EG, lane], surface[EB, lane])
-            rough, coat, coat_rough, n_v = surface[ROUGH, lane], surface[COAT, lane], surface[COAT_ROUGH, lane], surface[N_V, lane]
-            seen = reflected_towards_light(diffuse, zero, edge, rough, coat, coat_rough, n_v, power, power)
-            dome = reflected_around(diffuse, zero, edge, rough, coat, coat_rough, n_v)
+            rough, n_v = surface[ROUGH, lane], surface[N_V, lane]
+            seen = bare_reflected(diffuse, zero, edge, rough, n_v, n_v, n_v, 1.0, power, power)
+            dome = bare_around(diffuse, zero, edge, rough, n_v)
             share = everywhere * surface[OPEN, lane]
             light[0, lane] = seen[0] + dome[0] * share
             light[1, lane] = seen[1] + dome[1] * share
             light[2, lane] = seen[2] + dome[2] * share
+        if coated != 0:
+            for lane in range(LANES):
+                diffuse = wp.vec3f(surface[KR, lane], surface[KG, lane], surface[KB, lane])
+                zero = wp.vec3f(surface[ZR, lane], surface[ZG, lane], surface[ZB, lane])
+                edge = wp.vec3f(surface[ER, lane], surface[EG, lane], surface[EB, lane])
+                coat, rough, n_v = surface[COAT, lane], surface[COAT_ROUGH, lane], surface[N_V, lane]
+                dome = bare_around(diffuse, zero, edge, surface[ROUGH, lane], n_v)
+                share = everywhere * surface[OPEN, lane]
+                under, all_under = coat_passes(coat, n_v, n_v), coat_passes(coat, 1.0, n_v)
+                over = coat_reflected(coat, rough, n_v, n_v, n_v, 1.0) * power + coat_around(coat, rough, n_v) * share
+                light[0, lane] = light[0, lane] * under + dome[0] * share * (all_under - under) + over
+                light[1, lane] = light[1, lane] * under + dome[1] * share * (all_under - under) + over
+                light[2, lane] = light[2, lane] * under + dome[2] * share * (all_under - under) + over
         return light
 
     return reflect
@@ -131,6 +145,7 @@ def reflect_sky(lanes: int) -> wp.Function:
     @wp.func
     def reflect(
         surface: Surface,
+        coated: wp.int32,
         domes: DomeTables,
         texels: wp.array[wp.float32],
         dome: wp.int32,
@@ -140,7 +155,6 @@ def reflect_sky(lanes: int) -> wp.Function:
     ):
         light = triples()
         sky, ways, roughness = triples(), triples(), floats()
-        coated = wp.int32(0)
         for lane in range(LANES):
             nx, ny, nz = surface[NX, lane], surface[NY, lane], surface[NZ, lane]
             around = dome_irradiance(domes, dome, turned(linear, nx, ny, nz))
@@ -152,7 +166,6 @@ def reflect_sky(lanes: int) -> wp.Function:
             ways[0, lane] = way[0]
             ways[1, lane] = way[1]
             ways[2, lane] = way[2]
-            coated = coated | wp.where(surface[COAT, lane] > 0.0, 1, 0)
             roughness[lane] = surface[ROUGH, lane]
         shown = mirror(domes, texels, dome, ways, roughness)
         for lane in range(LANES):
@@ -180,8 +193,7 @@ def reflect_sky(lanes: int) -> wp.Function:
                 roughness[lane] = surface[COAT_ROUGH, lane]
             shown = mirror(domes, texels, dome, ways, roughness)
             for lane in range(LANES):
-                share = mirrored(ggx_alpha(surface[COAT_ROUGH, lane]), surface[N_V, lane])
-                coat = wp.clamp(surface[COAT, lane], 0.0, 1.0) * (share[0] * COAT_AT_ZERO + share[1]) * of_specular * surface[OPEN, lane]
+                coat = coat_around(surface[COAT, lane], surface[COAT_ROUGH, lane], surface[N_V, lane]) * of_specular * surface[OPEN, lane]
                 light[0, lane] += shown[0, lane] * coat
                 light[1, lane] += shown[1, lane] * coat
                 light[2, lane] += shown[2, lane] * coat

@@ -162,6 +162,47 @@ def highlight(
 
 
 @wp.func
+def facets_towards(alpha: wp.float32, n_h: wp.float32) -> wp.float32:
+    """`facets` of light from a point: GGX's D."""
+    a2 = alpha * alpha
+    about = (1.0 - n_h) * (1.0 + n_h) + n_h * n_h * a2
+    return a2 / (wp.PI * about * about)
+
+
+@wp.func
+def bare_reflected(
+    diffuse: wp.vec3f,
+    f0: wp.vec3f,
+    f90: wp.vec3f,
+    roughness: wp.float32,
+    n_l: wp.float32,
+    n_v: wp.float32,
+    n_h: wp.float32,
+    v_h: wp.float32,
+    diffuse_weight: wp.float32,
+    specular_weight: wp.float32,
+) -> wp.vec3f:
+    """`reflected` without clearcoat."""
+    l, v = within_one(n_l), wp.clamp(n_v, _GRAZING, 1.0)
+    alpha, s = ggx_alpha(roughness), schlick(v_h)
+    d = matt(diffuse, f0, f90, 0.0, n_l, n_v)
+    weight = l * diffuse_weight
+    glint = facets_towards(alpha, within_one(n_h)) * shadowed(alpha, l, v) * specular_weight
+    r, g, b = mixed(f0[0], f90[0], s), mixed(f0[1], f90[1], s), mixed(f0[2], f90[2], s)
+    return wp.vec3f(d[0] * weight + r * glint, d[1] * weight + g * glint, d[2] * weight + b * glint)
+
+
+@wp.func
+def coat_reflected(
+    clearcoat: wp.float32, clearcoat_roughness: wp.float32, n_l: wp.float32, n_v: wp.float32, n_h: wp.float32, v_h: wp.float32
+) -> wp.float32:
+    """The clearcoat lobe of light from one direction."""
+    alpha = ggx_alpha(clearcoat_roughness)
+    fresnel = within_one(clearcoat) * (COAT_AT_ZERO + (1.0 - COAT_AT_ZERO) * schlick(v_h))
+    return facets_towards(alpha, within_one(n_h)) * shadowed(alpha, within_one(n_l), wp.clamp(n_v, _GRAZING, 1.0)) * fresnel
+
+
+@wp.func
 def reflected(
     diffuse: wp.vec3f,
     f0: wp.vec3f,
@@ -180,24 +221,7 @@ def reflected(
 
     ``diffuse``, ``f0``, ``f90`` from 0 to 1, as `diffuse_part` and the others give them; the weights are the light's multipliers.
     """
-    d = matt(diffuse, f0, f90, clearcoat, n_l, n_v)
-    s = highlight(f0, f90, roughness, clearcoat, clearcoat_roughness, n_l, n_v, n_h, v_h, wp.vec2f(0.0, 0.0))
-    weight = wp.max(n_l, 0.0) * diffuse_weight
-    r = d[0] * weight + s[0] * specular_weight
-    return wp.vec3f(r, d[1] * weight + s[1] * specular_weight, d[2] * weight + s[2] * specular_weight)
-
-
-@wp.func
-def reflected_towards_light(
-    diffuse: wp.vec3f,
-    f0: wp.vec3f,
-    f90: wp.vec3f,
-    roughness: wp.float32,
-    clearcoat: wp.float32,
-    clearcoat_roughness: wp.float32,
-    n_v: wp.float32,
-    diffuse_weight: wp.float32,
-    specular_weight: wp.float32,
-) -> wp.vec3f:
-    """`reflected` for a light at the eye."""
-    return reflected(diffuse, f0, f90, roughness, clearcoat, clearcoat_roughness, n_v, n_v, n_v, 1.0, diffuse_weight, specular_weight)
+    bare = bare_reflected(diffuse, f0, f90, roughness, n_l, n_v, n_h, v_h, diffuse_weight, specular_weight)
+    under = coat_passes(clearcoat, n_l, n_v)
+    over = coat_reflected(clearcoat, clearcoat_roughness, n_l, n_v, n_h, v_h) * specular_weight
+    return wp.vec3f(bare[0] * under + over, bare[1] * under + over, bare[2] * under + over)
