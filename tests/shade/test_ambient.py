@@ -9,6 +9,7 @@ import pytest
 import warp as wp
 
 from hdwarp.shade import ambient
+from hdwarp.shade.surface import coat_passes
 from hdwarp.shade.lighting import HEADLIGHT, SOFT_DOME
 
 BASE = (0.8, 0.4, 0.1)
@@ -27,7 +28,10 @@ def _around(
     out: wp.array[wp.vec3f],
 ):
     i = wp.tid()
-    out[i] = ambient.reflected_around(diffuse, f0, f90, roughness, clearcoat, clearcoat_roughness, n_v[i])
+    under = coat_passes(clearcoat, 1.0, n_v[i])
+    whole = ambient.bare_around(diffuse, f0, f90, roughness, n_v[i]) * under
+    coat = ambient.coat_around(clearcoat, clearcoat_roughness, n_v[i])
+    out[i] = wp.vec3f(wp.min(whole[0] + coat, 1.0), wp.min(whole[1] + coat, 1.0), wp.min(whole[2] + coat, 1.0))
 
 
 def around(diffuse, f0, f90, roughness, clearcoat=0.0, clearcoat_roughness=0.01, n_v=VIEWS) -> np.ndarray:
