@@ -42,12 +42,8 @@ def picture_texel(domes: DomeTables, picture: wp.int32, column: wp.int32, row: w
 
 
 @wp.func
-def latlong_at(domes: DomeTables, picture: wp.int32, direction: wp.vec3f) -> wp.vec3f:
-    """A latlong picture in a direction, between the middles of its texels."""
-    size = domes.picture_size[picture]
-    st = latlong_from(direction)
-    x = st[0] * float(size[0]) - 0.5
-    y = st[1] * float(size[1]) - 0.5
+def picture_at(domes: DomeTables, picture: wp.int32, x: wp.float32, y: wp.float32) -> wp.vec3f:
+    """A picture between the middles of its texels, which are whole numbers."""
     i = int(wp.floor(x))
     j = int(wp.floor(y))
     fx = x - float(i)
@@ -58,6 +54,14 @@ def latlong_at(domes: DomeTables, picture: wp.int32, direction: wp.vec3f) -> wp.
 
 
 @wp.func
+def latlong_at(domes: DomeTables, picture: wp.int32, direction: wp.vec3f) -> wp.vec3f:
+    """A latlong picture in a direction."""
+    size = domes.picture_size[picture]
+    st = latlong_from(direction)
+    return picture_at(domes, picture, st[0] * float(size[0]) - 0.5, st[1] * float(size[1]) - 0.5)
+
+
+@wp.func
 def dome_radiance(domes: DomeTables, dome: wp.int32, direction: wp.vec3f) -> wp.vec3f:
     """What comes from ``direction``."""
     return latlong_at(domes, domes.image[dome], direction)
@@ -65,17 +69,11 @@ def dome_radiance(domes: DomeTables, dome: wp.int32, direction: wp.vec3f) -> wp.
 
 @wp.func
 def dome_irradiance(domes: DomeTables, dome: wp.int32, normal: wp.vec3f) -> wp.vec3f:
-    """What a surface gets that nothing shadows, without details finer than spherical harmonics of order two; pi for a dome of 1."""
-    x = normal[0]
-    y = normal[1]
-    z = normal[2]
-    first = 9 * dome
-    found = domes.irradiance[first]
-    found += domes.irradiance[first + 1] * y + domes.irradiance[first + 2] * z + domes.irradiance[first + 3] * x
-    found += domes.irradiance[first + 4] * (x * y) + domes.irradiance[first + 5] * (y * z)
-    found += domes.irradiance[first + 6] * (3.0 * z * z - 1.0)
-    found += domes.irradiance[first + 7] * (x * z) + domes.irradiance[first + 8] * (x * x - y * y)
-    return wp.vec3f(wp.max(found[0], 0.0), wp.max(found[1], 0.0), wp.max(found[2], 0.0))
+    """What a surface gets that nothing shadows; pi for a dome of 1."""
+    picture = domes.image[dome] + GLOSSY_LEVELS + 1
+    size = domes.picture_size[picture]
+    st = latlong_from(normal)
+    return picture_at(domes, picture, st[0] * float(size[0]) - 0.5, st[1] * float(size[1] - 1))
 
 
 @wp.func
@@ -165,3 +163,24 @@ def _flat_at(domes: DomeTables, picture: wp.int32, s: wp.float32, t: wp.float32)
     above = picture_texel(domes, picture, i, j) * (1.0 - fx) + picture_texel(domes, picture, right, j) * fx
     below = picture_texel(domes, picture, i, j + 1) * (1.0 - fx) + picture_texel(domes, picture, right, j + 1) * fx
     return above * (1.0 - fy) + below * fy
+
+
+@wp.func
+def dome_towards(
+    domes: DomeTables, dome: wp.int32, linear: wp.mat33f, normal: wp.vec3f, u: wp.float32, v: wp.float32
+) -> tuple[wp.vec3f, wp.float32]:
+    """(a direction in the world, luminance from there over its density): half of them by luminance, half by the cosine to ``normal``, all
+    where the dome has no picture. ``linear``: the dome's turn."""
+    cells = domes.cells[dome]
+    share = wp.where(cells[0] * cells[1] == 1, 1.0, 0.5)
+    local = wp.vec3f()
+    if u < share:
+        towards = normal + direction_from(2.0 * _PI * v, 1.0 - 2.0 * (u / share))  # cosine-weighted, but for its length
+        local = wp.transpose(linear) * wp.normalize(towards)
+    else:
+        found = dome_sample(domes, dome, (u - share) / (1.0 - share), v)
+        local = wp.vec3f(found[0], found[1], found[2])
+    way = wp.normalize(linear * local)
+    density = share * wp.max(wp.dot(normal, way), 0.0) * _INVERSE_PI + (1.0 - share) * dome_pdf(domes, dome, local)
+    color = dome_radiance(domes, dome, local)
+    return way, (0.2126 * color[0] + 0.7152 * color[1] + 0.0722 * color[2]) / wp.max(density, 1.0e-20)

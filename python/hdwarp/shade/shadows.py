@@ -14,7 +14,7 @@ import warp as wp
 
 from hdwarp.launch import launch
 from hdwarp.shade.area_lights import LightForm, light_form
-from hdwarp.shade.domes import dome_radiance, dome_sample
+from hdwarp.shade.domes import dome_towards
 from hdwarp.shade.light_samples import sample_light
 from hdwarp.shade.lighting import light_count_of, light_place, light_row
 from hdwarp.shade.look import TracedScene
@@ -159,12 +159,8 @@ def _rays_to_lights(
             uv = sample_point(view.x0 + x, view.y0 + y, k, sample)
             towards, distance, bright = sample_light(form, at - here, uv[0], uv[1])
             if kind == DOME_LIGHT:
-                found = dome_sample(domes, lights.dome[row], uv[0], uv[1])
-                local = wp.vec3f(found[0], found[1], found[2])
-                towards = wp.normalize(linear * local)
+                towards, bright = dome_towards(domes, lights.dome[row], linear, normal, uv[0], uv[1])
                 distance = wp.inf
-                color = dome_radiance(domes, lights.dome[row], local)
-                bright = (0.2126 * color[0] + 0.7152 * color[1] + 0.0722 * color[2]) / wp.max(found[3], 1.0e-20)
             weight = bright * wp.max(wp.dot(normal, towards), 0.0)
             if weight > 0.0 and wp.dot(side, towards) > 0.0:
                 direction = towards

@@ -5,8 +5,11 @@ A latlong picture has row 0 at the pole (+y); its middle is +z, a quarter to the
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
+IRRADIANCE_SIZE = (128, 65)
 GLOSSY_SIZES = ((64, 32), (32, 16), (16, 8), (16, 8))  # of roughness 1/4, 1/2, 3/4, 1
 _FINEST = 1024  # texels across a latlong picture
 _CELLS = (256, 128)  # most of them that directions are drawn from
@@ -71,22 +74,6 @@ def _bilinear(image: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return above * (1 - fy) + (image[below, i] * (1 - fx) + image[below, right] * fx) * fy
 
 
-def irradiance(latlong: np.ndarray) -> np.ndarray:
-    """(9, 3) float64: what a surface of normal n gets is the sum of these times 1, y, z, x, xy, yz, 3zz - 1, xz, xx - yy: spherical
-    harmonics to order two (Ramamoorthi and Hanrahan 2001), exact for light that has no finer detail."""
-    height, width = latlong.shape[:2]
-    if min(height, width // 2) < 128:
-        latlong = np.repeat(np.repeat(latlong, -(-128 // height), axis=0), -(-256 // width), axis=1)
-        height, width = latlong.shape[:2]
-    d, weight = directions(width, height), solid_angles(width, height)[:, None, None] * latlong
-    x, y, z = d[..., 0], d[..., 1], d[..., 2]
-    basis = np.stack([np.ones_like(x), y, z, x, x * y, y * z, 3 * z * z - 1, x * z, x * x - y * y])
-    moments = np.einsum("nij,ijc->nc", basis, weight)
-    square = np.array([1, 3, 3, 3, 15, 15, 5 / 4, 15, 15 / 4]) / (4 * np.pi)  # one over the square of the basis on the sphere
-    clamped = np.array([np.pi] + [2 * np.pi / 3] * 3 + [np.pi / 4] * 5)
-    return moments * (square * clamped)[:, None]
-
-
 def chances(latlong: np.ndarray) -> tuple[tuple[int, int], np.ndarray]:
     """((cells across, down), numbers as in `DomeTables.chances`): directions in proportion to luminance. All alike where all is black."""
     height, width = latlong.shape[:2]
@@ -109,19 +96,30 @@ def chances(latlong: np.ndarray) -> tuple[tuple[int, int], np.ndarray]:
 def glossy(latlong: np.ndarray, roughness: float, width: int, height: int) -> np.ndarray:
     """(height, width, 3): what a mirror of GGX roughness shows that is looked at straight on (normal = view = reflection): averages of
     radiance by D(h) n.l (Karis 2013). ``width`` divides that of what is averaged."""
+    alpha2 = roughness**4
+    rows = np.pi / 2 - (np.arange(height) + 0.5) * (np.pi / height)
+    return _averages(latlong, rows, width, lambda cosine: np.maximum(cosine, 0.0) / ((1.0 + cosine) / 2.0 * (alpha2 - 1.0) + 1.0) ** 2)
+
+
+def irradiance(latlong: np.ndarray) -> np.ndarray:
+    """(65, 128, 3): what falls on a surface of normal n that nothing shadows. Rows go from pole to pole, both ends included: n is seldom
+    anything but the pole's on floors."""
+    width, height = IRRADIANCE_SIZE
+    rows = np.linspace(np.pi / 2, -np.pi / 2, height)
+    return np.pi * _averages(latlong, rows, width, lambda cosine: np.maximum(cosine, 0.0))
+
+
+def _averages(latlong: np.ndarray, rows: np.ndarray, width: int, weight: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    """(rows, width, 3): means of a picture about directions at latitudes ``rows``, by a weight of the cosine to them."""
     across, down = _BLURRED_FROM
     source = resized(latlong, across, down)
-    alpha2 = roughness**4
-    lat_to = np.pi / 2 - (np.arange(height) + 0.5) * (np.pi / height)
     lat_from = np.pi / 2 - (np.arange(down) + 0.5) * (np.pi / down)
     step = across // width
     # Middles of wide texels lie between those of narrow ones: that shift is in the kernel.
     lon = (np.arange(across) + (step - 1) / 2) * (2 * np.pi / across)
-    cosine = np.sin(lat_to)[:, None, None] * np.sin(lat_from)[None, :, None] + np.cos(lat_to)[:, None, None] * np.cos(lat_from)[
-        None, :, None
-    ] * np.cos(lon)
-    half2 = (1.0 + cosine) / 2.0  # (n.h)^2
-    kernel = np.maximum(cosine, 0.0) / (half2 * (alpha2 - 1.0) + 1.0) ** 2 * solid_angles(across, down)[None, :, None]
+    upward = np.sin(rows)[:, None, None] * np.sin(lat_from)[None, :, None]
+    cosine = upward + np.cos(rows)[:, None, None] * np.cos(lat_from)[None, :, None] * np.cos(lon)
+    kernel = weight(cosine) * solid_angles(across, down)[None, :, None]
     kernel /= kernel.sum(axis=(1, 2), keepdims=True)
     # result[i] = sum over k of kernel[i - k] source[k], by Fourier's theorem; what is wanted are its values at multiples of `step`.
     found = np.einsum("tfk,fkc->tkc", np.fft.rfft(kernel, axis=2), np.fft.rfft(source, axis=1))

@@ -16,7 +16,6 @@ from hdwarp.tables.textures import srgb_decode
 
 _WIDEST = 512  # texels across or up the picture of a rect light
 _TYPES = {
-    "irradiance": wp.vec3f,
     "image": wp.int32,
     "cells": wp.vec3i,
     "chances": wp.float32,
@@ -31,8 +30,7 @@ DomeKey = tuple[Image | None, bool, str]  # image, whether it is sRGB-encoded, p
 
 @dataclass(slots=True, eq=False)
 class _Dome:
-    irradiance: np.ndarray
-    pictures: list[np.ndarray]  # the dome, then blurred
+    pictures: list[np.ndarray]  # the dome, then blurred, then its irradiance
     cells: tuple[int, int]
     chances: np.ndarray
 
@@ -86,11 +84,10 @@ class DomeTable:
 
     def _write(self) -> None:
         pictures: list[np.ndarray] = []
-        columns: dict[str, list] = {"irradiance": [], "image": [], "cells": [], "chances": []}
+        columns: dict[str, list] = {"image": [], "cells": [], "chances": []}
         end = 0
         self._dome_rows = {key: row for row, key in enumerate(self._domes)}
         for dome in self._domes.values():
-            columns["irradiance"].append(dome.irradiance)
             columns["image"].append([len(pictures)])
             columns["cells"].append([[*dome.cells, end]])
             columns["chances"].append(dome.chances)
@@ -137,7 +134,7 @@ def _dome(key: DomeKey) -> _Dome:
     cells, chances = dome_maths.chances(latlong)
     sizes = dome_maths.GLOSSY_SIZES[: int(GLOSSY_LEVELS)]
     blurred = [dome_maths.glossy(latlong, (k + 1) / len(sizes), *size) for k, size in enumerate(sizes)]
-    return _Dome(dome_maths.irradiance(latlong), [latlong, *blurred], cells, chances)
+    return _Dome([latlong, *blurred, dome_maths.irradiance(latlong)], cells, chances)
 
 
 def _mips(key: DomeKey) -> list[np.ndarray]:

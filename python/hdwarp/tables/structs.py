@@ -298,8 +298,7 @@ class DomeTables:
     """What domes look like, for a radiance of 1, and the pictures of other lights. A row a dome unlike the others; directions are
     in the dome's own space: pole +y, middle of the picture +z, +x to its left."""
 
-    irradiance: wp.array[wp.vec3f]  # nine a dome: factors of 1, y, z, x, xy, yz, 3zz - 1, xz, xx - yy of a unit normal
-    image: wp.array[wp.int32]  # picture (latlong); GLOSSY_LEVELS blurred ones follow it
+    image: wp.array[wp.int32]  # picture (latlong); GLOSSY_LEVELS blurred ones follow it, then irradiance by normal, from pole to pole
     cells: wp.array[wp.vec3i]  # cells across, cells down (of latitude), first number in `chances`
     # Of each dome: down + 1 sums over rows of cells, then across + 1 sums within each row, then the chance of each cell over its angle.
     chances: wp.array[wp.float32]
