@@ -9,8 +9,8 @@ import pytest
 import warp as wp
 
 from hdwarp.shade import ambient
-from hdwarp.shade.surface import coat_passes
 from hdwarp.shade.lighting import HEADLIGHT, SOFT_DOME
+from hdwarp.shade.surface import coat_passes
 
 BASE = (0.8, 0.4, 0.1)
 VIEWS = np.array([0.01, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.95, 1.0], np.float32)
