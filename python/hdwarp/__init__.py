@@ -13,6 +13,7 @@ from hdwarp.schema_registration import plugin_path, register
 
 if TYPE_CHECKING:
     from hdwarp import author, physics, sensors
+    from hdwarp.aovs.user_aovs import ShadeHit, register_aov, unregister_aov
     from hdwarp.delegate.aov import AovBinding, AovDescriptor
     from hdwarp.delegate.render_buffer import RenderBuffer
     from hdwarp.delegate.render_delegate import RenderDelegate
@@ -44,14 +45,17 @@ _LAZY = {
     "Scene": "hdwarp.scene",
     "SensorCamera": "hdwarp.sensors.camera",
     "SensorManager": "hdwarp.later",
+    "ShadeHit": "hdwarp.aovs.user_aovs",
     "State": "hdwarp.state",
     "SyncCounts": "hdwarp.scene",
     "author": "hdwarp.author",
     "authored_worlds": "hdwarp.worlds",
     "physics": "hdwarp.physics",
+    "register_aov": "hdwarp.aovs.user_aovs",
     "render": "hdwarp.rendering",
     "replicate": "hdwarp.worlds",
     "sensors": "hdwarp.sensors",
+    "unregister_aov": "hdwarp.aovs.user_aovs",
 }
 
 __all__ = [
@@ -76,6 +80,7 @@ __all__ = [
     "SensorCamera",
     "SensorManager",
     "Severity",
+    "ShadeHit",
     "StageError",
     "State",
     "SyncCounts",
@@ -84,9 +89,11 @@ __all__ = [
     "authored_worlds",
     "physics",
     "plugin_path",
+    "register_aov",
     "render",
     "replicate",
     "sensors",
+    "unregister_aov",
 ]
 
 register()

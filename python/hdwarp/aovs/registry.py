@@ -6,11 +6,15 @@ import difflib
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import warp as wp
 
 from hdwarp.errors import ArgumentError, NotSupported
+
+if TYPE_CHECKING:
+    from hdwarp.aovs.user_aovs import ShadeFunction
 
 INF = math.inf
 PRIMVAR_PREFIX = "primvars:"
@@ -24,11 +28,12 @@ class AovSpec:
     name: str
     scalar: type = wp.float32  # Warp scalar type of one component
     components: int = 1  # 0: as wide as the primvar
-    clear: float | int = 0  # of every component
+    clear: float | int | tuple[float, ...] = 0  # of every component, or one a component
     unit: str = ""  # "" none
     meaning: str = ""
     planar_clip_only: bool = False  # for lenses whose clip range is planar
     later: str = ""  # what it waits for; "" it is there
+    shade: ShadeFunction | None = None  # of those that users have registered
 
     @property
     def dtype(self) -> type:
@@ -116,6 +121,10 @@ _ROWS = (
     AovSpec("motion", components=2, unit="pixel", meaning="pixel position now minus in the previous frame; x right, y down"),
 )
 AOVS: dict[str, AovSpec] = {row.name: row for row in _ROWS}
+"""By name: the rows above, and what `user_aovs.register_aov` adds."""
+
+DATA_TYPE_NAMES = ("motion_vectors",)
+"""Names that sensors give planes beside these: no AOV may have them."""
 
 
 def aov_spec(name: str, *, components: int | None = None) -> AovSpec:
@@ -144,11 +153,11 @@ def primvar_name(aov: str) -> str | None:
 
 
 def _available() -> str:
-    return ", ".join(sorted((row.name for row in _ROWS if not row.later), key=str.lower)) + " and primvars:NAME"
+    return ", ".join(sorted((row.name for row in AOVS.values() if not row.later), key=str.lower)) + " and primvars:NAME"
 
 
 def _suggestion(name: str) -> str:
-    lower = {known.lower(): known for known in (*AOVS, *_ALIASES)}
+    lower = {known.lower(): known for known in (*AOVS, *ALIASES)}
     close = difflib.get_close_matches(name.lower(), lower, n=3, cutoff=0.6)
     close = [lower[match] for match in close]
     return f"; did you mean {' or '.join(close)}?" if close else ""
@@ -177,7 +186,7 @@ _TARGET = Conversion((0, 1, None, None), turned=True)  # x left and y up count a
 _HALF = Conversion(precision="half")
 
 # Source names in the field -> AOV and what differs. Own names need no row. Units are always the same on both sides.
-_ALIASES: dict[str, tuple[str, Conversion]] = {
+ALIASES: dict[str, tuple[str, Conversion]] = {
     # Hydra, RenderMan and Solaris
     "Ci": ("color", Conversion()),
     "ci": ("color", Conversion()),
@@ -247,7 +256,7 @@ def _source(source: str, source_type: str) -> tuple[str, Conversion]:
         return source if source.startswith(PRIMVAR_PREFIX) else PRIMVAR_PREFIX + source, Conversion()
     if source_type not in ("raw", "intrinsic"):
         raise ArgumentError(f"render var '{source}': sourceType '{source_type}'; there are raw, intrinsic, primvar and lpe")
-    return _ALIASES.get(source, (source, Conversion()))
+    return ALIASES.get(source, (source, Conversion()))
 
 
 def _precision(aov: str, conversion: Conversion, authored: str) -> str:

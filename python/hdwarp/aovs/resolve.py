@@ -17,8 +17,9 @@ from hdwarp.aovs.pixel_runs import jobs_per_row, lane_count
 from hdwarp.aovs.registry import AOVS, aov_spec, primvar_name
 from hdwarp.aovs.resolve_kernels import geometry_kernel
 from hdwarp.aovs.steps import Steps
+from hdwarp.aovs.user_aovs import HitPlanes, NoParameters, function_of, planes_behind, user_aov_kernel
 from hdwarp.errors import ArgumentError
-from hdwarp.launch import launch
+from hdwarp.launch import Step, launch, prepare
 from hdwarp.shade.colour import samples_kernel
 from hdwarp.shade.encode import srgb_tables
 from hdwarp.shade.inputs import GREY
@@ -60,6 +61,7 @@ _IDS = {
 def primvars_needed(names: list[str] | tuple[str, ...], *, display_opacity: bool = False) -> list[str]:
     """Primvar names whose columns `ResolvePlan` can use for these AOVs: `normals` and `displayColor` where shading reads them, and
     `displayOpacity` where something is blended by it."""
+    names = planes_behind(names)
     needed = dict.fromkeys(primvar_name(name) for name in names if primvar_name(name))
     if any(name in ("normal", "Neye", *LIT) for name in names):
         needed["normals"] = None
@@ -122,8 +124,13 @@ class ResolvePlan:
             raise ArgumentError(f"clear values for {', '.join(unknown)}, which are not among the outputs: {', '.join(self.outputs)}")
         self._flat = self._checked(primvars)
         self.steps.pixel_count = max((array.shape[0] for array in self._flat.values()), default=0)
+        for name in planes_behind(self._flat):  # what registered functions read, and nobody has asked for
+            if name not in self._flat:
+                self._flat[name] = self.steps.scratch(aov_spec(name).dtype)
         self._colour: ColourPlan | None = None
+        self._late: list[Step] = []
         self._plan(meshes, instances, materials, primvars, visibility)
+        self._add_functions(visibility)
 
     def update(self, sample: int = 0) -> None:
         """Fill the outputs from the visibility record. Pixels of masked views keep what they hold. ``sample``: number of the sample of
@@ -135,6 +142,8 @@ class ResolvePlan:
         """What `update` does after ``steps``, where these were run by a pipeline of their own."""
         if self._colour is not None:
             self._colour.finish(sample)
+        for kernel, arguments in self._late:
+            self.steps.launch(kernel, arguments)
 
     def _checked(self, primvars: Mapping[str, PrimvarColumns]) -> dict[str, wp.array]:
         flat = {}
@@ -303,6 +312,31 @@ class ResolvePlan:
             self.steps.add(
                 geometry_kernel(self.steps.lanes, given, self._swept), [vertices, linear, shapes, instances, *record, *rays, clears, planes]
             )
+
+    def _add_functions(self, visibility: Visibility) -> None:
+        """The steps of registered functions: behind all that they read."""
+        is_late = self._colour is not None and self._colour.is_late
+        for name in self.outputs:
+            function = function_of(name)
+            if function is None:
+                continue
+            function.check_device(name, self.device)
+            kernel = user_aov_kernel(function.function, self.steps.lanes)
+            try:
+                prepare(kernel, self.device)
+            except Exception as error:
+                raise ArgumentError(f"AOV '{name}': its shade function does not compile: {error}") from error
+            planes, clear = HitPlanes(), self._clear_of(name)
+            for field, plane in function.planes.items():
+                setattr(planes, field, self._flat[plane])
+            parameters = NoParameters() if function.parameters is None else function.parameters
+            pixel = clear[0] if len(clear) == 1 else self._flat[name].dtype(*clear)
+            directions = None if self._rays is None else self._rays.directions
+            step = (kernel, [visibility.instance, directions, planes, parameters, pixel, self._flat[name]])
+            if is_late and not {"base_color", "roughness"}.isdisjoint(function.planes):
+                self._late.append(step)
+            else:
+                self.steps.add(*step)
 
     def _ray_kinds(self) -> list[tuple[bool, list[wp.array | None]]]:
         """(whether rays are given, these rays) for each kind of view there is."""

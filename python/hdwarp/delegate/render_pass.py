@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import warp as wp
 
+from hdwarp.aovs.user_aovs import function_of
 from hdwarp.delegate.aov import AovBindings, Target, bound_targets
 from hdwarp.delegate.progress import Interests, edits, moved_rows, what_is_drawn, what_is_seen
 from hdwarp.delegate.render_param import RenderParam
@@ -232,10 +233,11 @@ class RenderPass:
             self._forget_tables()
             self._layout_version = param.layout_version
         buffers = tuple((name, t.array.ptr, t.array.shape, t.array.dtype, t.averaged) for name, t in targets.items())
+        functions = tuple(function.key() for name in targets if (function := function_of(name)) is not None)
         # Values as text: NaN equals itself there.
         settings = self.settings.decided("fast")
         look = replace(settings, cull=False)  # that is a column of views
-        key = (id(views), buffers, look, tuple((name, repr(np.asarray(value).tolist())) for name, value in sorted(clear.items())))
+        key = (id(views), buffers, functions, look, tuple((name, repr(np.asarray(value).tolist())) for name, value in sorted(clear.items())))
         plan = self._plans.pop(key, None)
         if plan is None:
             self._check_targets(views, targets)

@@ -11,6 +11,7 @@ import warp as wp
 
 from hdwarp.aovs.registry import PRIMVAR_PREFIX
 from hdwarp.aovs.resolve import ColourSamples, ResolvePlan, primvars_needed
+from hdwarp.aovs.user_aovs import planes_behind
 from hdwarp.delegate.aov import PRIMVAR_WIDTHS, Target
 from hdwarp.delegate.layers import LAYERED, Layers
 from hdwarp.delegate.progress import Interests, Progress
@@ -275,7 +276,7 @@ class RenderPlan:
         self.needs_previous = "motion" in direct
         rows = record.views.camera_rows if record.views.cameras is None or record.views.lens_cameras else np.zeros(0, np.int64)
         is_lit = settings.integrator != "unlit" and any(name in targets for name in LIT)
-        self.interests = Interests(np.unique(rows), "materialId" in direct, self.needs_previous, is_lit)
+        self.interests = Interests(np.unique(rows), "materialId" in planes_behind(direct), self.needs_previous, is_lit)
         self.made_with: tuple | None = None  # what the pass compares to tell whether the picture is still that of the scene
         self.sample_count = sample_count if averaged else 1
         self._direct, self._clear = direct, dict(clear)

@@ -95,6 +95,11 @@ class ColourPlan:
                 steps.add(kernel, arguments)
         steps.add(*self._last)
 
+    @property
+    def is_late(self) -> bool:
+        """Whether the planes are not there before `finish`."""
+        return self._shadows is not None
+
     def finish(self, sample: int) -> None:
         """What is left after the list of steps, for sample number ``sample`` of each pixel."""
         if self._shadows is None:
