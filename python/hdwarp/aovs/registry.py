@@ -61,8 +61,9 @@ class AovSpec:
     def clear_values(self, clear: object = None) -> tuple[float, ...]:
         """One clear value a component; ``clear`` (a number or one number a component) overrides the AOV's own."""
         count = max(self.components, 1)
+        clear = self.clear if clear is None else clear
         try:
-            values = np.asarray(self.clear if clear is None else clear, np.float64).ravel()
+            values = np.asarray(clear, np.float64).ravel()
         except (TypeError, ValueError):
             raise ArgumentError(f"{self.name}: clear value {clear!r} is no number, nor {count} of them") from None
         if values.size == 1:

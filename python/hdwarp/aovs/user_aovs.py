@@ -94,7 +94,7 @@ def hit_at(
     pixel: wp.int32,
     instance: wp.int32,
 ) -> ShadeHit:
-    """What pixel (x, y) of the full image sees. ``ray``: the `world_ray` of its row; ``directions``: RayColumns.directions, null without."""
+    """What pixel (x, y) of the full image sees. ``ray``: the `world_ray` of its row; ``directions``: of RayColumns, null without."""
     hit = ShadeHit()
     hit.instance_row = instance
     if view.rays != 0:
@@ -226,10 +226,11 @@ def register_aov(
     `SensorCamera.allocate`, render buffers, sources of render vars, files.
 
     ``shade_function``: a ``@wp.func`` ``f(hit: hdwarp.ShadeHit, parameters: P) -> float`` (or vec2f, vec3f, vec4f), without the second
-    argument where ``parameters`` is None; it is called for the pixels that see something. ``components``: how wide it is. ``parameters``: an
-    instance of the ``@wp.struct`` P. What its arrays hold is read at each update, by captured CUDA graphs too; numbers and arrays may be
-    replaced between updates (not under a graph), which costs preparing anew. ``clear``: what pixels hold that see nothing, a number or one
-    a component. ``unit``, ``meaning``: told in files. A name that was registered before is registered anew.
+    argument where ``parameters`` is None; it is called for the pixels that see something. ``components``: how wide it is.
+    ``parameters``: an instance of the ``@wp.struct`` P. What its arrays hold is read at each update, by captured CUDA graphs too. Numbers
+    and arrays may be replaced between updates, which costs preparing anew; a graph keeps those it was captured with. ``clear``: what pixels
+    hold that see nothing, a number or one a component. ``unit``, ``meaning``: told in files. A name that a user has registered before is
+    registered anew.
 
     Raises ArgumentError for what is no such function, a name that is taken, and parameters that are not what the function takes. What is
     wrong within the function is found when it is compiled: at the first use, which raises ArgumentError.

@@ -234,10 +234,11 @@ class RenderPass:
             self._layout_version = param.layout_version
         buffers = tuple((name, t.array.ptr, t.array.shape, t.array.dtype, t.averaged) for name, t in targets.items())
         functions = tuple(function.key() for name in targets if (function := function_of(name)) is not None)
-        # Values as text: NaN equals itself there.
         settings = self.settings.decided("fast")
         look = replace(settings, cull=False)  # that is a column of views
-        key = (id(views), buffers, functions, look, tuple((name, repr(np.asarray(value).tolist())) for name, value in sorted(clear.items())))
+        # As text: NaN equals itself there.
+        values = tuple((name, repr(np.asarray(value).tolist())) for name, value in sorted(clear.items()))
+        key = (id(views), buffers, functions, look, values)
         plan = self._plans.pop(key, None)
         if plan is None:
             self._check_targets(views, targets)
