@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import warp as wp
@@ -295,6 +298,38 @@ def test_descriptors_render_vars_and_files(device, tmp_path):
             render_pass.execute(views, {"lidar": buffer, "color": color}, progressive=True)
         with buffer.mapped() as pixels:
             np.testing.assert_array_equal(np.squeeze(pixels), frame["lidar"])
+
+
+PLUGIN = """
+import hdwarp
+import warp as wp
+
+
+@wp.func
+def doubled(hit: hdwarp.ShadeHit) -> float:
+    return 2.0 * hit.distance
+
+
+hdwarp.register_aov("doubled", doubled, unit="m")
+"""
+
+
+def test_command_line(tmp_path):
+    """--plugin names a file that registers; without it the plane is unknown, and what fails in it is told."""
+    make_stage().Export(str(tmp_path / "a.usda"))
+    (tmp_path / "doubled.py").write_text(PLUGIN)
+    (tmp_path / "wrong.py").write_text("import hdwarp\nhdwarp.register_aov('color', None)\n")
+    command = [sys.executable, "-m", "hdwarp", "render", str(tmp_path / "a.usda"), "--resolution", "40x30", "--device", "cpu"]
+    command += ["--aov", "doubled", "--aov", "distance_to_camera", "-o", str(tmp_path / "a.npz")]
+    ran = subprocess.run([*command, "--plugin", str(tmp_path / "doubled.py")], capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    with np.load(tmp_path / "a.npz") as read:
+        seen = np.isfinite(read["distance_to_camera"])
+        np.testing.assert_array_equal(read["doubled"], np.where(seen, 2 * np.where(seen, read["distance_to_camera"], 0), 0))
+        assert seen.any()
+    for plugin, message in (("wrong.py", "is one of hdWarp's own"), ("none.py", "no such Python file")):
+        ran = subprocess.run([*command, "--overwrite", "--plugin", str(tmp_path / plugin)], capture_output=True, text=True, check=False)
+        assert ran.returncode != 0 and message in ran.stderr, ran.stderr
 
 
 def test_registered_anew_and_forgotten(device):

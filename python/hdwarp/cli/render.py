@@ -27,6 +27,7 @@ class Request:
     resolution: tuple[int, int] | None
     image_width: int | None
     aovs: tuple[str, ...] | None
+    plugins: tuple[str, ...]  # Python files that register AOVs
     samples: int
     complexity: str
     purposes: tuple[str, ...] | None
@@ -70,6 +71,9 @@ def render(
         int | None, typer.Option("--image-width", "--imageWidth", "-w", help="Image width; the height follows the camera's aspect.")
     ] = None,
     aov: Annotated[list[str] | None, typer.Option("--aov", metavar="NAME", help="A plane in place of the vars; repeatable.")] = None,
+    plugin: Annotated[
+        list[str] | None, typer.Option("--plugin", metavar="FILE", help="A .py file that registers planes of its own; repeatable.")
+    ] = None,
     samples: Annotated[int, typer.Option("--samples", help="Samples a pixel for colour: 1, 4, 9, 16, ...")] = 1,
     complexity: Annotated[str, typer.Option("--complexity", "-c", help="low: the control cage.")] = "low",
     purposes: Annotated[str | None, typer.Option("--purposes", help="Drawn purposes, separated by commas.")] = None,
@@ -144,6 +148,7 @@ def render(
         resolution=parse_resolution(resolution) if resolution is not None else None,
         image_width=image_width,
         aovs=tuple(aov) if aov else None,
+        plugins=tuple(plugin or ()),
         samples=samples,
         complexity=complexity,
         purposes=_listed(purposes),

@@ -10,6 +10,7 @@ from hdwarp.batch.jobs import Job, JobResult, describe, plan_jobs, run_jobs
 from hdwarp.batch.shots import Shot, plan_shots
 from hdwarp.cli.console import DONE, FAILED, SOME_FAILED, print_json, say, show_diagnostics
 from hdwarp.cli.interrupts import Interrupts
+from hdwarp.cli.plugins import load_plugins
 from hdwarp.cli.progress import Progress
 from hdwarp.cli.render import Request
 from hdwarp.errors import ArgumentError, Diagnostics, Error, Severity
@@ -27,6 +28,7 @@ def run(request: Request) -> int:
     """Do what is asked; the exit code."""
     launch.on_compile = lambda name: say("compiling kernels; this happens on the first run only")
     device = find_device(request.device)
+    load_plugins(request.plugins)
     planned: dict[int, Diagnostics] = {}
     shots, failures = plan_stages(request, planned)
     replacing = request.overwrite or request.resume

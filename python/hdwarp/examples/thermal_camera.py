@@ -7,9 +7,10 @@ and bulges between them. Its heat is computed: of every tetrahedron whose Green 
 along edges, and the surface goes toward the temperature of the air, and of the jaws and the ground where these touch it. L, the spreading
 and the cooling are exaggerated, so that one squeeze shows.
 
-Every frame the points and temperatures go to the scene by `Scene.set_points` and `Scene.set_primvar`, all on the device. The camera tells
-of each pixel what it hit (primId, triangleId, barycentric, instanceRow), and a kernel of this example makes a temperature of it: any such
-quantity can be imaged without a word in the renderer. The temperatures of jaws and ground are user attributes of their prims.
+Every frame the points and temperatures go to the scene by `Scene.set_points` and `Scene.set_primvar`, all on the device. The images are a
+plane of this example's own, by `hdwarp.register_aov`: a function makes a temperature of what a pixel hit (prim, triangle and its weights,
+instance). Any such quantity can be imaged without a word in the renderer. The temperatures of jaws and ground are user attributes of their
+prims.
 """
 
 from __future__ import annotations
@@ -144,34 +145,28 @@ def spread_heat(
     after[i] = outside + (t - outside) * wp.exp(-rate * dt)
 
 
-@wp.kernel(enable_backward=False)
-def compose_thermal(
-    prim_id: wp.array3d[wp.int32],
-    triangle_id: wp.array3d[wp.int32],
-    barycentric: wp.array3d[wp.vec2f],
-    instance_row: wp.array3d[wp.int32],
-    block: wp.int32,
-    triangle_points: wp.array2d[wp.int32],
-    temperature: wp.array[wp.float32],
-    surface_temperature: wp.array[wp.float32],
-    background: wp.float32,
-    out: wp.array3d[wp.float32],
-):
-    """Temperature of what each pixel sees: between the points of a triangle of the block, else by instance, else the background."""
-    view, row, column = wp.tid()
-    prim = prim_id[view, row, column]
-    t = background
-    if prim == block:
-        triangle = triangle_id[view, row, column]
-        b = barycentric[view, row, column]
+@wp.struct
+class Temperatures:
+    """What the thermal camera asks of the scene."""
+
+    block: wp.int32  # its primId
+    triangle_points: wp.array2d[wp.int32]  # of the block
+    of_points: wp.array[wp.float32]  # of the block
+    of_instances: wp.array[wp.float32]  # of everything else
+
+
+@wp.func
+def temperature_at(hit: hdwarp.ShadeHit, temperatures: Temperatures) -> float:
+    """Of what a pixel sees: between the points of a triangle of the block, else by instance."""
+    t = temperatures.of_instances[hit.instance_row]
+    if hit.prim_id == temperatures.block:
+        triangle, b = hit.triangle_id, hit.barycentric
         t = (
-            b[0] * temperature[triangle_points[triangle, 0]]
-            + b[1] * temperature[triangle_points[triangle, 1]]
-            + (1.0 - b[0] - b[1]) * temperature[triangle_points[triangle, 2]]
+            b[0] * temperatures.of_points[temperatures.triangle_points[triangle, 0]]
+            + b[1] * temperatures.of_points[temperatures.triangle_points[triangle, 1]]
+            + (1.0 - b[0] - b[1]) * temperatures.of_points[temperatures.triangle_points[triangle, 2]]
         )
-    elif prim >= 0:
-        t = surface_temperature[instance_row[view, row, column]]
-    out[view, row, column] = t
+    return t
 
 
 def make_tetrahedra() -> tuple[np.ndarray, np.ndarray]:
@@ -287,7 +282,7 @@ class Block:
         wp.launch(deform, dim=len(self.rest), inputs=[self.rest, a, self.half], outputs=[self.points], device=self.device)
         inputs = [self.points, self.tets, self.rest_inverse, self.volume, self.strain, self.heat]
         wp.launch(release_heat, dim=len(self.tets), inputs=inputs, device=self.device)
-        self.temperature, self._before = self._before, self.temperature
+        wp.copy(self._before, self.temperature)
         inputs = [dt, gap < 1e-6, self.heat, self.capacity, self.starts, self.neighbours, self.touch, self._before]
         wp.launch(spread_heat, dim=len(self.rest), inputs=inputs, outputs=[self.temperature], device=self.device)
 
@@ -296,24 +291,27 @@ class Block:
         return float(np.linalg.det(points[tets[:, 1:]] - points[tets[:, :1]]).sum() / 6.0)
 
 
+def register_temperature(scene: hdwarp.Scene, block: Block) -> None:
+    """From here on `temperature` is a plane like any other. What the arrays hold is read at every update."""
+    temperatures = Temperatures()
+    temperatures.block = scene.index.prim_paths.index(BLOCK)
+    temperatures.triangle_points = wp.array(scene.meshes.triangle_points(BLOCK), dtype=wp.int32, device=scene.device)
+    temperatures.of_points = block.temperature
+    temperatures.of_instances = scene.instances.attribute("thermal:surface_temperature")
+    hdwarp.register_aov("temperature", temperature_at, parameters=temperatures, clear=BACKGROUND, unit="deg C")
+
+
 class ThermalCamera:
     """A camera whose images are temperatures [deg C]."""
 
     def __init__(self, scene: hdwarp.Scene, resolution: tuple[int, int] | None = None) -> None:
-        self.scene = scene
+        self.scene, self.block = scene, scene.index.prim_paths.index(BLOCK)
         self.sensor = hdwarp.SensorCamera(scene, cameras=CAMERA, resolution=resolution)
-        self.hits = self.sensor.allocate(["primId", "triangleId", "barycentric", "instanceRow", "position", "primvars:temperature"])
-        self.block = scene.index.prim_paths.index(BLOCK)
-        self.triangle_points = wp.array(scene.meshes.triangle_points(BLOCK), dtype=wp.int32, device=scene.device)
-        shape = self.hits["primId"].shape
-        self.image = wp.zeros(shape, dtype=wp.float32, device=scene.device)
+        self.hits = self.sensor.allocate(["temperature", "primId", "position", "primvars:temperature"])
+        self.image = self.hits["temperature"]
 
-    def update(self, state: State, temperature: wp.array) -> None:
+    def update(self, state: State) -> None:
         self.sensor.update(state, self.hits)
-        surface = self.scene.instances.attribute("thermal:surface_temperature")
-        inputs = [self.hits[name] for name in ("primId", "triangleId", "barycentric", "instanceRow")]
-        inputs += [self.block, self.triangle_points, temperature, surface, BACKGROUND]
-        wp.launch(compose_thermal, dim=self.image.shape, inputs=inputs, outputs=[self.image], device=self.scene.device)
 
     def of_block(self) -> np.ndarray:
         """Temperatures of the pixels that see the block; they are the primvar's, which the renderer interpolates itself."""
@@ -348,8 +346,9 @@ def run(cycles: int, device: str | None, folder) -> dict[str, float]:
     moments: dict[str, tuple[np.ndarray, np.ndarray]] = {}
     pictures: dict[str, tuple[np.ndarray, np.ndarray]] = {}
     with hdwarp.Scene(make_stage(points, triangles), device=device) as scene:
-        block, camera, state = Block(points, tets, triangles, scene.device), ThermalCamera(scene), scene.state()
-        large = ThermalCamera(scene, PICTURE)
+        block, state = Block(points, tets, triangles, scene.device), scene.state()
+        register_temperature(scene, block)
+        camera, large = ThermalCamera(scene), ThermalCamera(scene, PICTURE)
         eye = hdwarp.SensorCamera(scene, cameras=CAMERA, resolution=PICTURE, samples=9, clear={"rgba8": (205, 212, 220, 255)})
         colour = eye.allocate(["rgba8"])
         rows = wp.array([scene.bodies.label.index(path) for path in JAWS], dtype=wp.int32, device=scene.device)
@@ -361,7 +360,7 @@ def run(cycles: int, device: str | None, folder) -> dict[str, float]:
             wp.launch(place_jaws, dim=2, inputs=[rows, x, 0.5 * JAW[2]], outputs=[state.body_q], device=scene.device)
             scene.set_points(BLOCK, block.points)
             scene.set_primvar(BLOCK, "temperature", block.temperature)
-            camera.update(state, block.temperature)
+            camera.update(state)
             seen = camera.of_block()
             hottest[frame // frames, frame % frames], mean[frame // frames, frame % frames] = seen.max(), seen.mean()
             for name, moment in MOMENTS.items():
@@ -371,7 +370,7 @@ def run(cycles: int, device: str | None, folder) -> dict[str, float]:
                     assert abs(camera.height_of_block() - SIZE[2] / ratio) < 0.003  # what is drawn is the block as it is now
                     if folder is not None:
                         eye.update(state, colour)
-                        large.update(state, block.temperature)
+                        large.update(state)
                         pictures[name] = colour["rgba8"].numpy()[0, ..., :3].copy(), ironbow(large.image.numpy()[0])
     check(moments, hottest, mean)
     if folder is not None:
