@@ -180,5 +180,5 @@ def test_what_later_versions_do_is_refused_by_name(stage):
     frame = hdwarp.render(stage, "/World/camera", device="cpu")
     with pytest.raises(NotSupported, match="objects"):
         _ = frame.objects
-    with pytest.raises(NotSupported, match="shadows"):
-        hdwarp.RenderSettings(shadows=True)
+    with pytest.raises(hdwarp.Error, match="integrator='path'"):
+        hdwarp.RenderSettings(integrator="path")

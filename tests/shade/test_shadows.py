@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from pxr import Gf, UsdGeom
+from pxr import Gf, Sdf, UsdGeom
 from tests.shade import light_stage as sheet
 
 import hdwarp
@@ -95,23 +95,23 @@ def test_shadow_distance(device, kind):
     length = np.linalg.norm(at - places, axis=-1)
     limit = float(np.median(length[dark])) if kind == "point" else float(length[0, 0]) * 0.99
     frame = sheet.look(covered(kind, shadow__distance=limit), device, "preview", ("color", "primId"), SIZE)
-    seen = paper_alone(frame) & sure & (np.abs(length - limit) > 1e-4)
+    seen = paper_alone(frame) & sure & (np.abs(length - limit) > 5e-4)
     right = np.where(dark & (length < limit), 0.0, facing(kind))
     np.testing.assert_allclose(frame["color"][..., 0][seen], right[seen] * sheet.BASE[0] / np.pi, rtol=1e-4, atol=1e-6)
     assert (dark & (length > limit) & seen).any()
 
 
-def test_a_shadow_distance_of_nothing_is_no_shadow(device):
-    got = sheet.look(covered(shadow__distance=0.0), device, "preview", size=SIZE)["color"]
-    np.testing.assert_allclose(got, sheet.look(covered(), device, "fast", size=SIZE)["color"], rtol=1e-5)
+@pytest.mark.parametrize("kind", ["point", "DistantLight"])
+def test_a_shadow_distance_of_nothing_is_no_shadow(device, kind):
+    got = sheet.look(covered(kind, shadow__distance=0.0), device, "preview", size=SIZE)["color"]
+    np.testing.assert_allclose(got, sheet.look(covered(kind), device, "fast", size=SIZE)["color"], rtol=1e-5)
 
 
 def test_shadows_of_lights_with_a_size_are_soft(device):
     """A sphere's share that is seen, by the sum over its disc: fully lit, fully dark, and in the middle of the penumbra half."""
     stage = sheet.paper()
     sheet.quad(stage, "/lid", (-20.0, -20.0), (0.0, 20.0), 0.5)  # half of the sky, whose edge is right below the light
-    camera = sheet.camera(stage, "/low", (0.0, 0.0, 0.25))
-    assert camera
+    sheet.camera(stage, "/low", (0.0, 0.0, 0.25)).CreateClippingRangeAttr((0.01, 10.0))
     sheet.light(stage, "SphereLight", place=(0, 0, 1.0), radius=0.2, intensity=3.0)
     frame = sheet.look(stage, device, "preview", size=SIZE, camera="/low", settings={"light_samples": 256})
     share = frame["color"][..., 0] * np.pi / sheet.BASE[0] / (3.0 * sheet.from_sphere((0, 0, 1), 0.2, sheet.places(SIZE)))
@@ -221,9 +221,9 @@ def test_a_convex_body_casts_no_shadow_on_itself(device, shape, place, name):
     margin = {"point": 1e-3, "sun": 1e-3, "sphere": 0.1, "rect": 0.25}.get(name, 2.0)
     faces = seen & ((fast["Ngeom"] * towards).sum(-1) > margin) & ((fast["normal"] * towards).sum(-1) > margin)
     if name == "dome":
-        # Half of what the sky sends is below its horizon, nowhere is more than the sky seen, and square on all is.
+        # Of the sky above a normal that is not the facet's, a little is below the facet.
         ratio = preview["color"][..., 0][seen] / fast["color"][..., 0][seen]
-        assert ratio.max() < 1.0 + 1e-5 and ratio[(fast["normal"][..., 2][seen] > 0.97)].min() > 1.0 - 1e-5
+        assert ratio.max() < 1.0 + 1e-5 and ratio.min() > (0.9 if shape == "smooth mesh" else 1.0 - 1e-5)
         return
     assert faces.sum() > 0.5 * seen.sum()
     np.testing.assert_allclose(preview["color"][faces], fast["color"][faces], rtol=1e-5, atol=1e-6)
@@ -268,11 +268,10 @@ def crowd():
     stage = sheet.paper()
     ball(stage, "mesh", (-0.4, 0.3, 0.3), 0.3)
     sheet.quad(stage, "/lid", LOW, HIGH, HEIGHT)
-    for name, make in LIGHTS.items():
-        make(stage).GetPrim()
-        layer = stage.GetRootLayer()
-        edit = Gf and __import__("pxr.Sdf").Sdf
-        assert edit.CopySpec(layer, "/light", layer, f"/light_{name.replace(' ', '_')}")
+    layer = stage.GetRootLayer()
+    for k, make in enumerate(LIGHTS.values()):
+        make(stage)
+        assert Sdf.CopySpec(layer, "/light", layer, f"/light_{k}")
         stage.RemovePrim("/light")
     return stage
 

@@ -23,6 +23,7 @@ from hdwarp.trace.bundles import RayBundle, RayBundles, packets_of
 from hdwarp.trace.free import occluded
 
 _OFFSET = wp.constant(3.0e-5)  # of the distance to the camera: how far above a surface rays start, and before a light they end
+_SHORT = wp.constant(3.0e-6)  # of its length: how far above a surface a ray from a light ends: what float32 and the tracer are good for
 _PIXELS = 32  # a job
 
 
@@ -155,6 +156,8 @@ def _rays_to_lights(
                 side = -side
                 normal = -normal
             reach = _OFFSET * wp.length(here)
+            if packed != 0:
+                reach += _SHORT * wp.length(at - here)
             here = here + side * reach
             uv = sample_point(view.x0 + x, view.y0 + y, k, sample)
             towards, distance, bright = sample_light(form, at - here, uv[0], uv[1])
@@ -165,11 +168,10 @@ def _rays_to_lights(
             if weight > 0.0 and wp.dot(side, towards) > 0.0:
                 direction = towards
                 far = distance * (1.0 - _OFFSET)
-                if lights.shadow_reach[row][0] > 0.0:
-                    far = wp.min(far, lights.shadow_reach[row][0])
+                far = wp.min(far, lights.shadow_reach[row][0])
                 if packed != 0:
                     direction = -towards
-                    out.limits[pixel] = wp.vec2f(distance - far, distance)
+                    out.limits[pixel] = wp.vec2f(distance - far, distance * (1.0 - _SHORT))
                 else:
                     out.origins[pixel] = here
                     out.limits[pixel] = wp.vec2f(0.0, far)
