@@ -43,7 +43,9 @@ def _towards(
     domes: DomeTables, linear: wp.mat33f, normal: wp.vec3f, uv: wp.array[wp.vec2f], ways: wp.array[wp.vec3f], bright: wp.array[float]
 ):
     i = wp.tid()
-    ways[i], bright[i] = dome_towards(domes, 0, linear, normal, uv[i][0], uv[i][1])
+    way, found = dome_towards(domes, 0, linear, normal, uv[i][0], uv[i][1])
+    ways[i] = way
+    bright[i] = found
 
 
 @wp.kernel
