@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from hdwarp.scene import Scene, SyncCounts
     from hdwarp.sensors.camera import RayMode, SensorCamera
     from hdwarp.worlds import authored_worlds, replicate
+    from hdwarp.writeback.display import Display
 
 __version__ = "0.1.0"
 
@@ -34,6 +35,7 @@ __version__ = "0.1.0"
 _LAZY = {
     "AovBinding": "hdwarp.delegate.aov",
     "AovDescriptor": "hdwarp.delegate.aov",
+    "Display": "hdwarp.writeback.display",
     "Frame": "hdwarp.frame",
     "RayMode": "hdwarp.sensors.camera",
     "RenderBuffer": "hdwarp.delegate.render_buffer",
@@ -64,6 +66,7 @@ __all__ = [
     "ArgumentError",
     "Diagnostic",
     "Diagnostics",
+    "Display",
     "Error",
     "Frame",
     "NotSupported",

@@ -13,6 +13,7 @@ from hdwarp.errors import ArgumentError, Diagnostic
 
 if TYPE_CHECKING:
     from hdwarp.aovs.registry import Conversion
+    from hdwarp.writeback.display import Display
 
 
 _TELLING = ("primId", "distance_to_image_plane", "distance_to_camera", "cameraDepth")  # planes whose clear value no hit has
@@ -154,12 +155,13 @@ class Frame:
 
         return frame_to_layer(self, path)
 
-    def save(self, path: str | Path, *, overwrite: bool = True) -> list[Path]:
+    def save(self, path: str | Path, *, overwrite: bool = True, display: Display | str | None = None) -> list[Path]:
         """Write the frame; the suffix chooses the format (.exr, .png, .jpg, .npz). Returns the files written.
 
-        PNG and JPEG hold one plane: several need {aov} in the path. Raises ArgumentError for another suffix or several planes into one
-        picture, OutputError where a file cannot be written.
+        PNG and JPEG hold one plane: several need {aov} in the path. ``display``: how their colour is encoded: "sRGB" (also None),
+        "disabled" (linear values), "openColorIO" (the default view of $OCIO), or `hdwarp.Display`.
+        Raises ArgumentError for another suffix or several planes into one picture, OutputError where a file cannot be written.
         """
         from hdwarp.writeback import write
 
-        return write(self, path, overwrite=overwrite)
+        return write(self, path, overwrite=overwrite, display=display)

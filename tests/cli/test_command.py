@@ -149,6 +149,10 @@ def test_one_broken_product_does_not_stop_the_others(products, tmp_path, capsys)
         (["render", "{stage}", "--device", "cuda:7", "-o", "{tmp}/a.png"], 2, "cuda:7"),
         (["render", "{stage}", "--complexity", "high", "-o", "{tmp}/a.png"], 1, "complexity"),
         (["render", "{stage}", "--jobs", "4", "-o", "{tmp}/a.png"], 1, "--jobs 4"),
+        (["render", "{stage}", "--color-correction", "gamma", "-o", "{tmp}/a.png"], 2, "sRGB, disabled, openColorIO"),
+        (["render", "{stage}", "--ocio-view", "Raw", "-o", "{tmp}/a.png"], 2, "--ocio-view goes with"),
+        (["render", "{stage}", "-color", "openColorIO", "--ocio-config", "no.ocio", "-o", "{tmp}/a.png"], 2, "no.ocio"),
+        (["render", "{stage}", "-color", "openColorIO", "--ocio-config", "ocio://default", "-o", "{tmp}/a.exr"], 2, ".exr and .npz hold"),
         (["render", "{stage}", "-o", "{tmp}/a.bmp"], 2, ".bmp"),
         (["render", "{stage}", "-o", "{stage}/a.png"], 1, "a.png"),
         (["render", "{stage}", "--frames", "1:", "-o", "{tmp}/a.png"], 2, "--frames"),
@@ -173,6 +177,25 @@ def test_usdrecords_spellings(products, tmp_path):
     long = ["--disableGpu", "--renderSettingsPrimPath", "/Render/settings", "--disableDrawMode", "--purposes", "default,render"]
     run("render", products, *short, *long, tmp_path / "a.{aov}.png")
     assert sorted(path.name for path in tmp_path.glob("*.png")) == ["a.color.png"]  # a camera's name does not mean its products' vars
+
+
+def test_colour_correction_of_8_bits(stage, tmp_path):
+    """The same linear colour, by sRGB's curve, without one, and through a view that has the curve alone."""
+    from PIL import Image
+
+    how = {
+        "srgb": [],
+        "off": ["--colorCorrectionMode", "disabled"],
+        "ocio": ["-color", "openColorIO", "--ocio-config", "ocio://default", "--ocio-view", "Un-tone-mapped"],
+    }
+    for name, options in how.items():
+        run("render", stage, "--resolution", "32x24", "--device", "cpu", *options, tmp_path / f"{name}.png")
+    run("render", stage, "--resolution", "32x24", "--device", "cpu", "-color", "disabled", tmp_path / "linear.npz")
+    srgb, off, ocio = (np.asarray(Image.open(tmp_path / f"{name}.png")).astype(int) for name in how)
+    linear = np.load(tmp_path / "linear.npz")["color"]
+    assert linear[12, 16, 0] > 0.2
+    np.testing.assert_array_equal(off, np.floor(np.clip(linear, 0.0, 1.0) * 255.0 + 0.5))
+    assert np.abs(srgb - ocio).max() <= 1 < np.abs(srgb - off).max()
 
 
 def test_a_mask_limits_what_is_drawn(stage, tmp_path):

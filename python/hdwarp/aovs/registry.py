@@ -271,7 +271,7 @@ def _precision(aov: str, conversion: Conversion, authored: str) -> str:
         return "half" if "half" in lower or words in ("h", "color3h", "color4h") or lower.endswith(("3h", "4h", "2h")) else "float"
     if conversion.precision:
         return conversion.precision
-    return "half" if aov in ("color", "albedo") else "float"
+    return "half" if aov in ("color", "albedo", "direct", "emission") else "float"
 
 
 def _first(parameters: Mapping[str, object], names: tuple[str, ...]) -> str:

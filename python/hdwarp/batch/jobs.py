@@ -17,7 +17,7 @@ from hdwarp.errors import Diagnostic, Diagnostics, Error
 from hdwarp.rendering import describe_shot, keep_as_previous, render_shot
 from hdwarp.scene import Scene
 from hdwarp.stage.open import frame_before, resolve_time
-from hdwarp.writeback import write_file
+from hdwarp.writeback import EIGHT_BIT, write_file
 from hdwarp.writeback.atomic import check_target, exists_complete
 from hdwarp.writeback.layer import record
 from hdwarp.writeback.names import Output, format_of, holds_one_aov, plan, template_of
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pxr import Usd
 
     from hdwarp.frame import Frame
+    from hdwarp.writeback.display import Display
     from hdwarp.writeback.layer import FrameRecord
 
 
@@ -99,6 +100,7 @@ def run_jobs(
     planned: dict[int, Diagnostics] | None = None,
     records: bool = False,
     compression: Mapping[str, str | int] | None = None,
+    display: Display | str | None = None,
     stop: Callable[[], bool] = lambda: False,
 ) -> Iterator[JobResult]:
     """Run the jobs in order, yielding each result as it is there, in that order. A job that fails is reported and the rest goes on.
@@ -108,17 +110,18 @@ def run_jobs(
 
     ``mask``: draw only these prims and what is below them. ``planned``: diagnostics of planning by id(stage). ``overwrite`` replaces
     files; ``resume`` keeps those that are complete, whatever made them. ``records``: also describe the jobs whose files are all kept.
-    ``compression``: format ("exr", "png", "npz") -> compression as `write_file` takes it. ``stop``: asked between pictures; when it says
-    so, what is rendered is written and KeyboardInterrupt is raised. One that comes while ``stop`` says so, or from waiting, gives up the
-    files that are not begun.
+    ``compression``: format ("exr", "png", "npz") -> compression as `write_file` takes it. ``display``: the same of those with 8 bits.
+    ``stop``: asked between pictures; when it says so, what is rendered is written and KeyboardInterrupt is raised. One that comes while
+    ``stop`` says so, or from waiting, gives up the files that are not begun.
     """
     if mask is not None:
         mask = [*mask, *{job.shot.camera for job in jobs if job.shot.camera}]  # cameras are not drawn, but have to be there
     read = {"device": device, "complexity": complexity, "strict": strict, "mask": mask}
 
     def write(frame: Frame, path: Path, name: str | None) -> None:
-        how = (compression or {}).get(format_of(path))
-        write_file(frame, path, name, overwrite=overwrite or resume, compression=how)
+        kind = format_of(path)
+        how = {"compression": (compression or {}).get(kind), "display": display if kind in EIGHT_BIT else None}
+        write_file(frame, path, name, overwrite=overwrite or resume, **how)
 
     with contextlib.closing(Writers(write)) as writers, contextlib.closing(_Scenes(jobs, read)) as scenes:
         results = _InOrder(writers)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,6 +11,9 @@ from hdwarp.cli.frames import parse_frames, parse_resolution
 from hdwarp.delegate.render_settings import RenderSettings, setting_help
 from hdwarp.delegate.sampling import sample_grid
 from hdwarp.errors import ArgumentError, NotSupported
+
+if TYPE_CHECKING:
+    from hdwarp.writeback.display import Display
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +40,7 @@ class Request:
     settings: dict[str, object]  # those of `RenderSettings` that are given
     results: str | None
     compression: dict[str, str | int]  # format -> compression, where one is chosen
+    display: Display
     overwrite: bool
     resume: bool
     strict: bool
@@ -90,8 +94,18 @@ def render(
     light_samples: Annotated[int | None, typer.Option("--light-samples", metavar="N", help=setting_help("light_samples"))] = None,
     camera_light: Annotated[bool | None, typer.Option("--camera-light/--no-camera-light", help=setting_help("headlight"))] = None,
     color_correction: Annotated[
-        str, typer.Option("--color-correction", "--colorCorrectionMode", "-color", help="sRGB (for 8-bit files) or disabled.")
+        str,
+        typer.Option(
+            "--color-correction",
+            "--colorCorrectionMode",
+            "-color",
+            metavar="MODE",
+            help="Colour of 8-bit files: sRGB, disabled (linear) or openColorIO.",
+        ),
     ] = "sRGB",
+    ocio_config: Annotated[str | None, typer.Option("--ocio-config", metavar="FILE", help="Also ocio://default; $OCIO by default.")] = None,
+    ocio_display: Annotated[str | None, typer.Option("--ocio-display", metavar="NAME", help="The config's default by default.")] = None,
+    ocio_view: Annotated[str | None, typer.Option("--ocio-view", metavar="NAME", help="The display's default by default.")] = None,
     exr_compression: Annotated[
         str | None,
         typer.Option("--exr-compression", metavar="NAME", help="zip (default), zips, rle, piz, none, ...; with loss in colour: dwaa, ..."),
@@ -118,7 +132,7 @@ def render(
     memstats: Annotated[str | None, typer.Option("--memstats", hidden=True)] = None,
 ) -> int:
     # --disableDrawMode needs nothing done: draw modes are not applied yet, and a diagnostic names the prims that have one.
-    refuse_unsupported(complexity, jobs, renderer, render_pass, color_correction)
+    refuse_unsupported(complexity, jobs, renderer, render_pass)
     for flag, given in (
         ("--enableDomeLightVisibility", dome_visibility),
         ("--resolverContext", resolver_context),
@@ -166,6 +180,7 @@ def render(
         ),
         results=results,
         compression=_compression(exr_compression, png_compression),
+        display=_display(color_correction, {"config": ocio_config, "display": ocio_display, "view": ocio_view}),
         overwrite=overwrite,
         resume=resume,
         strict=strict,
@@ -198,6 +213,20 @@ def _compression(exr: str | None, png: int | None) -> dict[str, str | int]:
     return chosen
 
 
+def _display(mode: str, names: dict[str, str | None]) -> Display:
+    """How 8-bit files show colour, checked; ``names``: OpenColorIO's, where they are given."""
+    from hdwarp.writeback.display import MODES, Display
+
+    if mode not in MODES:
+        raise ArgumentError(f"--color-correction {mode}: expected {', '.join(MODES)}")
+    given = {name: value for name, value in names.items() if value is not None}
+    if given and mode != "openColorIO":
+        raise ArgumentError(f"--ocio-{next(iter(given))} goes with --color-correction openColorIO")
+    display = Display(mode, **given)
+    display.check()
+    return display
+
+
 def split_paths(paths: list[str], out: str | None) -> tuple[list[str], str | None]:
     """(stages, output): an argument with an image suffix is an output."""
     from hdwarp.writeback.names import is_image
@@ -211,7 +240,7 @@ def split_paths(paths: list[str], out: str | None) -> tuple[list[str], str | Non
     return stages, outputs[0] if outputs else out
 
 
-def refuse_unsupported(complexity, jobs, renderer, render_pass, color_correction) -> None:
+def refuse_unsupported(complexity, jobs, renderer, render_pass) -> None:
     """Options of the interface that this version cannot carry out are named, not ignored."""
     if jobs != 1:
         raise NotSupported(f"--jobs {jobs}: several processes are not supported yet; one process uses all cores (HDWARP_THREADS)")
@@ -219,10 +248,6 @@ def refuse_unsupported(complexity, jobs, renderer, render_pass, color_correction
         raise ArgumentError(f"--renderer {renderer}: this is hdWarp, the only renderer here")
     if render_pass is not None:
         raise NotSupported("--renderPassPrimPath is not supported yet")
-    if color_correction not in ("sRGB", "disabled"):
-        raise NotSupported(f"--colorCorrectionMode {color_correction} is not supported; sRGB is")
-    if color_correction == "disabled":
-        raise NotSupported("--colorCorrectionMode disabled is not supported: 8-bit files are sRGB; write .exr for linear colour")
     if complexity not in ("low", "medium", "high", "veryhigh"):
         raise ArgumentError(f"--complexity {complexity}: expected low, medium, high or veryhigh")
 

@@ -18,6 +18,7 @@ from hdwarp.launch import find_device
 from hdwarp.scene import check_purposes
 from hdwarp.stage.open import default_time, open_stage
 from hdwarp.stage.render_spec import find_render_prims
+from hdwarp.writeback import EIGHT_BIT
 from hdwarp.writeback.layer import check_layer_target, write_results
 from hdwarp.writeback.names import format_of
 
@@ -53,6 +54,7 @@ def run(request: Request) -> int:
             records=request.results is not None,
             planned=planned,
             compression=request.compression,
+            display=request.display,
             stop=interrupts,
         )
         try:
@@ -79,12 +81,14 @@ def run(request: Request) -> int:
 
 
 def check_formats(request: Request, jobs: list[Job]) -> None:
-    """A compression for files that this run does not write is a mistake, not something to pass over."""
+    """A compression or display for files that this run does not write is a mistake, not something to pass over."""
     written = {format_of(path) for job in jobs for path, _ in job.files}
     for kind in request.compression:
         if kind not in written:
             others = ", ".join(sorted(written)) or "none"
             raise ArgumentError(f"--{kind}-compression is given, and no .{kind} file is written (formats of this run: {others})")
+    if request.display.mode == "openColorIO" and not written.intersection(EIGHT_BIT):
+        raise ArgumentError("--color-correction openColorIO is for .png and .jpg, and none is written: .exr and .npz hold linear colour")
 
 
 def plan_stages(request: Request, planned: dict[int, Diagnostics]) -> tuple[list[tuple[object, list[Shot]]], list[str]]:

@@ -11,45 +11,66 @@ from hdwarp.writeback import names
 
 if TYPE_CHECKING:
     from hdwarp.frame import Frame
+    from hdwarp.writeback.display import Display
 
-__all__ = ["check_compression", "write", "write_file"]
+__all__ = ["EIGHT_BIT", "check_compression", "write", "write_file"]
+
+EIGHT_BIT = ("png", "jpeg")
+"""Formats whose colour is encoded for a display."""
 
 
-def write(frame: Frame, path: str | os.PathLike[str], *, overwrite: bool = True, compression: str | int | None = None) -> list[Path]:
+def write(
+    frame: Frame,
+    path: str | os.PathLike[str],
+    *,
+    overwrite: bool = True,
+    compression: str | int | None = None,
+    display: Display | str | None = None,
+) -> list[Path]:
     """Save ``frame`` and return the files written. ``path`` may be a template (see `names`): PNG and JPEG hold one AOV, so several of
-    them need ``{aov}`` in it; EXR and NPZ hold all. ``compression`` as in `write_file`.
+    them need ``{aov}`` in it; EXR and NPZ hold all. ``compression`` and ``display`` as in `write_file`.
     """
+    how = {"overwrite": overwrite, "compression": compression, "display": display}
     output = names.Output(str(frame.stage), frame.product, frame.camera, frame=frame.time)
     if not names.holds_one_aov(names.template_of(path, output)):
         (target,) = names.plan(path, [output])
-        return [write_file(frame, target, overwrite=overwrite, compression=compression)]
+        return [write_file(frame, target, **how)]
     variables = [var for var, _, _ in frame.vars]
     targets = names.plan(path, names.with_aovs(output, variables))
-    return [
-        write_file(frame, target, var, overwrite=overwrite, compression=compression) for var, target in zip(variables, targets, strict=True)
-    ]
+    return [write_file(frame, target, var, **how) for var, target in zip(variables, targets, strict=True)]
 
 
 def write_file(
-    frame: Frame, path: str | os.PathLike[str], name: str | None = None, *, overwrite: bool = True, compression: str | int | None = None
+    frame: Frame,
+    path: str | os.PathLike[str],
+    name: str | None = None,
+    *,
+    overwrite: bool = True,
+    compression: str | int | None = None,
+    display: Display | str | None = None,
 ) -> Path:
     """One file; ``path`` is taken as it is. ``name`` is the var or AOV to show in a PNG or JPEG, needed if there are several.
-    ``compression``: what `check_compression` lets pass; None: the format's default.
+    ``compression``: what `check_compression` lets pass; None: the format's default. ``display``: how linear colour becomes 8 bits, a
+    `Display` or its mode; None: sRGB. Raises ArgumentError for one with EXR and NPZ, which hold linear colour.
     """
     kind = names.format_of(path)
+    if display is not None and kind not in EIGHT_BIT:
+        raise ArgumentError(f"'{os.fspath(path)}': display is for .png and .jpg; .exr and .npz hold linear colour")
     if compression is not None:
         check_compression(kind, compression, os.fspath(path))
-    if kind in ("png", "jpeg"):
+    if kind in EIGHT_BIT:
+        from hdwarp.writeback.display import display_of
         from hdwarp.writeback.png import PNG_LEVEL, write_jpeg, write_png
 
         if name is None:
             if len(frame.vars) != 1:
                 raise ArgumentError(f"'{os.fspath(path)}' holds one AOV; name one of {', '.join(var for var, _, _ in frame.vars)}")
             name = frame.vars[0][0]
+        how = {"display": display_of(display), "overwrite": overwrite}
         if kind == "png":
-            write_png(frame, path, name, level=PNG_LEVEL if compression is None else compression, overwrite=overwrite)
+            write_png(frame, path, name, level=PNG_LEVEL if compression is None else compression, **how)
         else:
-            write_jpeg(frame, path, name, overwrite=overwrite)
+            write_jpeg(frame, path, name, **how)
     elif name is not None:
         raise ArgumentError(f"'{os.fspath(path)}' holds all AOVs; a picture of '{name}' alone is .png or .jpg")
     elif kind == "exr":

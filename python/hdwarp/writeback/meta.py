@@ -15,7 +15,7 @@ DISTANCES = ("distance_to_image_plane", "distance_to_camera", "cameraDepth")
 DEPTHS = (*DISTANCES, "depth")
 NORMALS = ("normal", "Neye", "Ngeom")
 POSITIONS = ("position", "Peye")
-_COLOURS = ("color", "rgba8", "albedo", "primvars:displayColor")
+_COLOURS = ("color", "rgba8", "albedo", "direct", "emission", "primvars:displayColor")
 _PATH_TABLES = {"primId": "prim_paths", "materialId": "material_paths", "bodyId": "body_paths"}
 
 

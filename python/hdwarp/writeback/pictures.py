@@ -1,7 +1,8 @@
 """writeback.pictures: an AOV as an 8-bit picture that a person can read. Arrays in, arrays out; knows no file format.
 
-colour is sRGB; ids get a colour of their own each, the same in every frame and run; distances are Turbo over inverse depth (red near,
-blue far); normals are (n + 1) / 2; positions and other numbers are spread over their bounds; black is where nothing was hit.
+colour is sRGB unless a `display` says otherwise; ids get a colour of their own each, the same in every frame and run; distances are Turbo
+over inverse depth (red near, blue far); normals are (n + 1) / 2; positions and other numbers are spread over their bounds; black is where
+nothing was hit.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from hdwarp.writeback import meta
 
 if TYPE_CHECKING:
     from hdwarp.frame import Frame
+    from hdwarp.writeback.display import Display
 
 # Turbo (A. Mikhailov, Google, 2019) by the published polynomial of degree five (R. Du, Google, Apache-2.0), lowest power first.
 _TURBO = np.array(
@@ -28,13 +30,18 @@ _TURBO = np.array(
 _BLOCK = 1 << 14  # pixels that are converted at a time
 
 
-def picture(frame: Frame, name: str, data_type: str = "") -> tuple[np.ndarray, str]:
-    """(H, W, 3 or 4) uint8 and one line that says how to read it. Colour keeps its alpha, unpremultiplied; the rest is opaque RGB."""
+def picture(
+    frame: Frame, name: str, data_type: str = "", *, display: Display | None = None, opaque: bool = False
+) -> tuple[np.ndarray, str]:
+    """(H, W, 3 or 4) uint8 and one line that says how to read it. Colour keeps its alpha, unpremultiplied, or (``opaque``) lies over
+    black; the rest is opaque RGB. ``display``: how linear colour is encoded, None: by sRGB's curve; `rgba8` always is."""
+    from hdwarp.writeback.display import Display
+
     array = frame[name]
     if name == "rgba8":
-        return np.ascontiguousarray(array), "sRGB"
+        return np.ascontiguousarray(over_black(array) if opaque else array), "sRGB"
     if meta.is_colour(name, data_type, array):
-        return encode_colour(array), "sRGB"
+        return (display or Display()).encode(array, opaque=opaque)
     if meta.is_integer(array):
         return id_colours(array, background=int(np.asarray(frame.clear.get(name, -1)).flat[0])), "one colour an id, black for none"
     hit = ~frame.missed(name)
@@ -87,11 +94,17 @@ def encode_colour(colour: np.ndarray) -> np.ndarray:
 def _encode_rows(colour: np.ndarray) -> np.ndarray:
     if colour.shape[2] == 3:
         return to_8_bits(srgb_encode(colour))
+    return np.concatenate([to_8_bits(srgb_encode(straight_colour(colour))), to_8_bits(colour[..., 3:])], axis=-1)
+
+
+def straight_colour(colour: np.ndarray) -> np.ndarray:
+    """RGB of premultiplied (..., 3 or 4) as it is where the surface covers the pixel."""
+    if colour.shape[-1] == 3:
+        return colour
     alpha = colour[..., 3:]
     with np.errstate(divide="ignore", invalid="ignore"):
         # Light without coverage (a glow) has no straight form: it stays as it is.
-        straight = np.where(alpha > 0.0, colour[..., :3] / alpha, colour[..., :3])
-    return np.concatenate([to_8_bits(srgb_encode(straight)), to_8_bits(alpha)], axis=-1)
+        return np.where(alpha > 0.0, colour[..., :3] / alpha, colour[..., :3])
 
 
 def over_black(image: np.ndarray) -> np.ndarray:
