@@ -17,9 +17,9 @@ from hdwarp.aovs.pixel_runs import jobs_per_row, lane_count
 from hdwarp.aovs.registry import AOVS, aov_spec, primvar_name
 from hdwarp.aovs.resolve_kernels import geometry_kernel
 from hdwarp.aovs.steps import Steps
-from hdwarp.aovs.user_aovs import HitPlanes, NoParameters, function_of, planes_behind, user_aov_kernel
+from hdwarp.aovs.user_aovs import function_of, planes_behind, user_aov_step
 from hdwarp.errors import ArgumentError
-from hdwarp.launch import Step, launch, prepare
+from hdwarp.launch import Step, launch
 from hdwarp.shade.colour import samples_kernel
 from hdwarp.shade.encode import srgb_tables
 from hdwarp.shade.inputs import GREY
@@ -316,23 +316,12 @@ class ResolvePlan:
     def _add_functions(self, visibility: Visibility) -> None:
         """The steps of registered functions: behind all that they read."""
         is_late = self._colour is not None and self._colour.is_late
+        directions = None if self._rays is None else self._rays.directions
         for name in self.outputs:
             function = function_of(name)
             if function is None:
                 continue
-            function.check_device(name, self.device)
-            kernel = user_aov_kernel(function.function, self.steps.lanes)
-            try:
-                prepare(kernel, self.device)
-            except Exception as error:
-                raise ArgumentError(f"AOV '{name}': its shade function does not compile: {error}") from error
-            planes, clear = HitPlanes(), self._clear_of(name)
-            for field, plane in function.planes.items():
-                setattr(planes, field, self._flat[plane])
-            parameters = NoParameters() if function.parameters is None else function.parameters
-            pixel = clear[0] if len(clear) == 1 else self._flat[name].dtype(*clear)
-            directions = None if self._rays is None else self._rays.directions
-            step = (kernel, [visibility.instance, directions, planes, parameters, pixel, self._flat[name]])
+            step = user_aov_step(name, function, self._flat, visibility.instance, directions, self._clear_of(name), self.steps.lanes)
             if is_late and not {"base_color", "roughness"}.isdisjoint(function.planes):
                 self._late.append(step)
             else:

@@ -4,7 +4,7 @@
 import ast
 import functools
 import re
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 
 import warp as wp
@@ -12,6 +12,7 @@ import warp as wp
 from hdwarp.aovs.pixel_runs import Ray, block_count, pixel_run, world_ray
 from hdwarp.aovs.registry import ALIASES, AOVS, DATA_TYPE_NAMES, AovSpec
 from hdwarp.errors import ArgumentError
+from hdwarp.launch import Step, prepare
 from hdwarp.tables.structs import ViewRow
 
 
@@ -210,6 +211,33 @@ class ShadeFunction:
             value = getattr(self.parameters, member)
             if isinstance(value, wp.array) and value.device != device:
                 raise ArgumentError(f"AOV '{name}': parameters.{member} is on {value.device}, the render on {device}")
+
+
+def user_aov_step(
+    name: str,
+    function: ShadeFunction,
+    planes: Mapping[str, wp.array],
+    seen_instances: wp.array,
+    directions: wp.array | None,
+    clear: tuple[float, ...],
+    lanes: int,
+) -> Step:
+    """What fills the plane ``name``. ``planes``: flat, by AOV: this one and those that the function reads. Compiles where that is not done.
+
+    Raises ArgumentError for a function that does not compile, and for parameters on another device.
+    """
+    out = planes[name]
+    function.check_device(name, out.device)
+    kernel = user_aov_kernel(function.function, lanes)
+    try:
+        prepare(kernel, out.device)
+    except Exception as error:
+        raise ArgumentError(f"AOV '{name}': its shade function does not compile: {error}") from error
+    read = HitPlanes()
+    for field, plane in function.planes.items():
+        setattr(read, field, planes[plane])
+    parameters = NoParameters() if function.parameters is None else function.parameters
+    return kernel, [seen_instances, directions, read, parameters, clear[0] if len(clear) == 1 else out.dtype(*clear), out]
 
 
 def register_aov(
