@@ -40,10 +40,10 @@ def held(scene: Scene) -> dict[str, int]:
         arrays = getattr(getattr(tables, name), "_arrays", {})
         sizes |= {f"{name}.{column}": growing.array.shape[0] for column, growing in arrays.items()}
     sizes |= {"nodes": tables._nodes.boxes.array.shape[0], "batches": len(tables.meshes._batches)}
-    for name in ("gprims", "materials", "cameras", "bodies", "_records", "_geometry", "_bindings", "_bound", "_contents", "_sources"):
+    for name in ("gprims", "materials", "cameras", "bodies", "_geometry"):
         sizes[name] = len(getattr(reader, name))
-    sizes |= {"told": len(reader._material_told), "uses": len(reader._material_uses), "stage told": len(list(reader._stage_told))}
-    sizes |= {"prototypes": len(reader._prototypes), "varying": len(reader._varying._names or ()), "types": len(reader._type_counts)}
+    sizes |= reader._records.sizes() | reader._materials.sizes() | {"stage told": len(list(reader._stage_told))}
+    sizes |= {"prototypes": len(reader._prototypes), "varying": len(reader._varying._names or ())}
     return sizes
 
 

@@ -7,55 +7,38 @@ so that what merely moves is not read again.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
-from pxr import Sdf, Usd, UsdGeom, UsdShade, UsdUtils
+from pxr import Sdf, Usd, UsdGeom, UsdUtils
 
 from hdwarp.errors import ArgumentError, Diagnostic, Diagnostics, NotSupported, OwnedDiagnostics, SharedDiagnostic, StageError
 from hdwarp.garbage import no_collecting
 from hdwarp.stage import gather
-from hdwarp.stage.bindings import binding_targets, bound_materials
 from hdwarp.stage.changes import StageEdits
 from hdwarp.stage.columns import Body, Camera, Gprim, GprimKey, Light, Material, Site, StageChanges, StageColumns
 from hdwarp.stage.dirty import DirtyParts, dirty_parts
 from hdwarp.stage.expansion import FREE_PRIMS, MOST_PRIMS, Sizes
 from hdwarp.stage.facts import FactReader
-from hdwarp.stage.images import Images
 from hdwarp.stage.layer_files import LayerFiles
 from hdwarp.stage.lights import gather_lights
 from hdwarp.stage.links import MOST_SETS, left_out
 from hdwarp.stage.lod import LodRoot
-from hdwarp.stage.materials import read_material
 from hdwarp.stage.meshes import MeshEntry
-from hdwarp.stage.networks import nodes_outside
 from hdwarp.stage.open import UNREADABLE, metres_per_unit, plain_text, population_mask, report_composition, report_messages
 from hdwarp.stage.path_map import PathMap
+from hdwarp.stage.prim_records import PrimRecords
 from hdwarp.stage.skinning import Skinning
 from hdwarp.stage.spec import PURPOSES
 from hdwarp.stage.traverse import walk_stage, walk_subtree
+from hdwarp.stage.used_materials import UsedMaterials
 from hdwarp.stage.varying import VaryingAttributes
-from hdwarp.stage.walk import Drawn, InstancerEntry, Walk
+from hdwarp.stage.walk import InstancerEntry, Walk
 
-_UNKNOWN = object()
 _PLACED = ("bodies", "cameras", "sites", "lights")  # tables of what a prim is, one record by path
 COMPLEXITIES = ("low", "medium", "high", "veryhigh")
-
-
-@dataclass(slots=True, eq=False)
-class PrimRecord:
-    """What depends on one prim and is read again with it."""
-
-    types: str | dict[str, int] = ""
-    keys: tuple[GprimKey, ...] = ()
-    told: tuple[Diagnostic, ...] = ()
-    contents: tuple[str, ...] = ()  # subtrees elsewhere that it draws
-    sources: tuple[str, ...] = ()  # prims elsewhere that it is made from
-    cages: int = 0  # meshes drawn as their control cage
-    cost: int = 0  # prims that it shows by way of instances, where they are many: see `expansion`
 
 
 @dataclass(slots=True)
@@ -91,42 +74,28 @@ class StageReader:
             raise ArgumentError(f"purposes: {', '.join(map(repr, unknown))} unknown; known: {', '.join(PURPOSES)}")
         self.stage = stage
         self.time: Usd.TimeCode | None = None  # None: nothing has been read
-        self._purposes, self._material_purposes = frozenset(purposes), tuple(material_purposes)
+        self._purposes = frozenset(purposes)
         self._mask = None if mask is None else population_mask(mask)
         self._collisions = collisions
         self._varying = VaryingAttributes(stage)
         self._layer_files = LayerFiles(stage)
         self._lost_files: list[str] = []  # as told
-        self._images = Images()
+        self._materials = UsedMaterials(stage, material_purposes)
         self._forget()
 
     def _forget(self) -> None:
         self._metrics = _Metrics(1.0, "Y")
         self.gprims: dict[GprimKey, Gprim] = {}
-        self.materials: dict[str, Material] = {}
         self.bodies: PathMap[Body] = PathMap()
         self.cameras: PathMap[Camera] = PathMap()
         self.sites: PathMap[Site] = PathMap()
         self.lights: PathMap[Light] = PathMap()
         self.lods: PathMap[LodRoot] = PathMap()  # roots whose items cameras choose
-        self._records: PathMap[PrimRecord] = PathMap()
+        self._records = PrimRecords()
+        self._materials.forget()
         self._geometry: PathMap[MeshEntry | InstancerEntry] = PathMap()
-        self._bindings: PathMap[tuple[str, tuple[Diagnostic, ...]]] = PathMap()  # asker -> path of its material
-        self._targets: object = _UNKNOWN  # what bindings name, looked up when somebody asks
-        self._bound: Counter[str] = Counter()  # materials by bindings
-        self._told: dict[str, tuple[Diagnostic, ...]] = {}  # of the records that have something to tell
-        self._given_materials: dict[str, Material] = {}  # of what is no Material prim
-        self._material_told: dict[str, tuple[Diagnostic, ...]] = {}
-        self._material_nodes: dict[str, frozenset[str]] = {}  # by material: prims that it is made from and that are not below it
-        self._material_uses: Counter[str] = Counter()  # by gprims
-        self._materials_in_doubt: set[str] = set()  # whose uses have begun or ceased since the materials were last looked at
-        self._contents: PathMap[set[str]] = PathMap()  # path of a subtree -> records of what it is drawn by
-        self._sources: PathMap[set[str]] = PathMap()  # path of a prim -> records of what is made from its values
         self._prototypes: set[str] = set()
         self._stage_told = Diagnostics()
-        self._type_counts: Counter[str] = Counter()
-        self._cages = 0
-        self._cost = 0  # of all records
         self._is_spent = False  # instances are left out because there are too many: which ones, only a whole reading can tell
 
     def forget(self) -> None:
@@ -145,6 +114,10 @@ class StageReader:
             self.forget()
 
     # -- what is there ----------------------------------------------------------------------------------------------------
+
+    @property
+    def materials(self) -> dict[str, Material]:
+        return self._materials.found
 
     @property
     def metres_per_unit(self) -> float:
@@ -166,27 +139,27 @@ class StageReader:
     @property
     def prim_counts(self) -> dict[str, int]:
         """Imageable prims seen, by type name, drawn or not."""
-        return dict(sorted((name, count) for name, count in self._type_counts.items() if count))
+        return dict(sorted((name, count) for name, count in self._records.type_counts.items() if count))
 
     def diagnostics(self) -> list[Diagnostic]:
         """What there is to tell about the stage as it was read, each thing once: of the whole first, then in path order."""
         told = dict.fromkeys(self._stage_told)
         shared: dict[str, Diagnostic] = {}  # of all instances that have something, the first tells it
-        for path in sorted(self._told):
-            for item in self._told[path]:
+        for path in sorted(self._records.told):
+            for item in self._records.told[path]:
                 if isinstance(item, SharedDiagnostic):
                     item = shared.setdefault(item.source, Diagnostic(item.path, item.code, item.severity, item.message))
                 told.setdefault(item)
-        for path in sorted(self._material_told):
-            told.update(dict.fromkeys(self._material_told[path]))
+        for path in sorted(self._materials.told):
+            told.update(dict.fromkeys(self._materials.told[path]))
         if out := left_out(self.lights.values()):
             log = Diagnostics()
             message = f"lights of the stage are linked to more than {MOST_SETS} different sets of prims; this one's counts as everything"
             log.warning(out[0], "light-link", f"{message}, as does that of {len(out) - 1} more" if len(out) > 1 else message)
             told.update(dict.fromkeys(log))
-        if self._cages:
-            said = "1 mesh with a subdivision scheme is" if self._cages == 1 else f"{self._cages} meshes with subdivision schemes are"
-            cages = "its control cage" if self._cages == 1 else "their control cages"
+        if count := self._records.cages:
+            said = "1 mesh with a subdivision scheme is" if count == 1 else f"{count} meshes with subdivision schemes are"
+            cages = "its control cage" if count == 1 else "their control cages"
             log = Diagnostics()
             log.note("/", "control-cage", f"{said} drawn as {cages} (complexity low)")
             told.update(dict.fromkeys(log))
@@ -228,9 +201,8 @@ class StageReader:
                     # At the default time what has a single sample differs too.
                     anew = time.IsDefault() or self.time.IsDefault()
                     edits = StageEdits({"/"}) if anew else self._varying.added_to(edits)
-                bound = [path for path in self._bound if path]  # without "", the material of what has none
-                nodes = frozenset().union(*self._material_nodes.values())
-                parts = dirty_parts(self.stage, edits, self._contents, self._sources, bound, nodes, self._wanted_materials)
+                kept, used = self._records, self._materials
+                parts = dirty_parts(self.stage, edits, kept.contents, kept.sources, used.bound, used.nodes, used.wanted)
             self.time = time
             if not parts.metrics and self._layer_files.lost() != self._lost_files:
                 parts.metrics = True
@@ -270,9 +242,7 @@ class StageReader:
         for path in parts.prims:
             self._geometry.pop(path, None)
         for path in parts.bindings:
-            self._targets = _UNKNOWN
-            for _, (material, _) in self._bindings.take(path):
-                _count(self._bound, material, -1)
+            self._materials.unbind(path)
         for path, names in parts.constants.items():
             entry = self._geometry.get(path)
             if isinstance(entry, MeshEntry) and (entry.built is None or entry.diagnostics or not names.isdisjoint(entry.built.primvars)):
@@ -285,8 +255,8 @@ class StageReader:
         gone = self._take_records(roots)
         skinning = Skinning(stage, self.time, told)
         walk = Walk(self._fact_reader(told), self._purposes, self._mask, told, skinning, self._geometry, self._collisions)
-        walk.images = self._images
-        walk.budget.left -= self._cost
+        walk.images = self._materials.images
+        walk.budget.left -= self._records.cost
         with np.errstate(over="ignore", invalid="ignore"):  # numbers beyond all bounds are looked for, and told, where they matter
             for root in roots:
                 walk_stage(walk) if root == "/" else walk_subtree(walk, root)
@@ -295,7 +265,10 @@ class StageReader:
                 return self._read(DirtyParts(everything=True), messages)
             self._is_spent = walk.budget.is_spent
             found = self._gather(walk)
-        self._put_records(walk, found)
+        self._records.put(walk, self._found_by_owner)
+        for gprim in found["gprims"].values():
+            self._materials.count_uses(gprim, 1)
+        self._found_by_owner = {}
         for path, lod_root in walk.lods.items():
             self.lods[path] = lod_root
         for name in (*_PLACED, "gprims"):
@@ -303,7 +276,9 @@ class StageReader:
             _compare(getattr(changes, name), gone[name], found[name])
             for key, item in found[name].items():
                 table[key] = item
-        self._update_materials(changes.materials, parts.materials, walk.materials, lights_changed=bool(changes.lights))
+        self._materials.update(changes.materials, parts.materials, walk.materials, self.time)
+        if changes.materials or changes.lights:
+            self._materials.keep_images(self.lights.values())
         if told_by_usd := messages():
             report_messages(told_by_usd, stage, self._stage_told)
         return changes, walk.visited
@@ -323,19 +298,9 @@ class StageReader:
         """Remove what is at and below ``roots``, and return it by table."""
         gone: dict[str, dict] = {name: {} for name in (*_PLACED, "gprims")}
         for root in roots:
-            for path, record in self._records.take(root):
-                for key in record.keys:
-                    gone["gprims"][key] = gprim = self.gprims.pop(key)
-                    self._count_uses(gprim, -1)
-                self._count_types(record.types, -1)
-                self._cages -= record.cages
-                self._cost -= record.cost
-                self._told.pop(path, None)
-                for links, targets in ((self._contents, record.contents), (self._sources, record.sources)):
-                    for target in targets:
-                        links[target].discard(path)
-                        if not links[target]:
-                            links.pop(target)
+            for key in self._records.take(root):
+                gone["gprims"][key] = gprim = self.gprims.pop(key)
+                self._materials.count_uses(gprim, -1)
             self.lods.take(root)
             for name in _PLACED:
                 gone[name].update(getattr(self, name).take(root))
@@ -347,138 +312,11 @@ class StageReader:
         known = _Either(self.bodies, bodies)
         cameras = gather.gather_cameras(walk, scale, known)
         sites = gather.gather_sites(walk, scale, known)
-        self._found_by_owner = gather.gather_gprims(walk, scale, known, lambda drawn: self._material_finder(drawn, walk.diagnostics))
+        self._found_by_owner = gather.gather_gprims(walk, scale, known, lambda drawn: self._materials.finder(drawn, walk.diagnostics))
         gprims = {key: gprim for found in self._found_by_owner.values() for key, gprim in found.items()}
         plain = {key[0]: gprim for key, gprim in gprims.items() if key[0] in walk.lights and not key[1]}
         lights = gather_lights(walk, scale, self.up_axis, known, plain)
         return {"bodies": bodies, "cameras": cameras, "sites": sites, "lights": lights, "gprims": gprims}
-
-    def _put_records(self, walk: Walk, found: dict[str, dict]) -> None:
-        contents, sources = _link(self._contents, walk.contents), _link(self._sources, walk.sources)
-        cages: dict[str, int] = {}
-        for item in walk.drawn:
-            if item.visual and item.mesh is not None and item.mesh.scheme != "none" and item.mesh.built is not None:
-                cages[item.owner] = cages.get(item.owner, 0) + 1
-        told, by_owner, none = walk.diagnostics.by_owner, self._found_by_owner, ()
-        for owner in dict.fromkeys([*walk.types, *told, *by_owner, *contents, *sources, *walk.budget.costs]):
-            record = self._records[owner] = PrimRecord(
-                walk.types.get(owner, ""),
-                tuple(by_owner.get(owner, none)),
-                tuple(told.get(owner, none)),
-                tuple(contents.get(owner, none)),
-                tuple(sources.get(owner, none)),
-                cages.get(owner, 0),
-                walk.budget.costs.get(owner, 0),
-            )
-            self._cost += record.cost
-            if record.told:
-                self._told[owner] = record.told
-        self._type_counts.update(types for types in walk.types.values() if isinstance(types, str))
-        for types in walk.types.values():
-            if isinstance(types, dict):
-                self._count_types(types, 1)
-        self._cages += sum(cages.values())
-        for gprim in found["gprims"].values():
-            if gprim.material or gprim.subset_materials:
-                self._count_uses(gprim, 1)
-        self._found_by_owner = {}
-
-    def _count_types(self, types: str | dict[str, int], sign: int) -> None:
-        if isinstance(types, dict):
-            for name, count in types.items():
-                self._type_counts[name] += sign * count
-        elif types:
-            self._type_counts[types] += sign
-
-    def _count_uses(self, gprim: Gprim, sign: int) -> None:
-        if not gprim.material and not gprim.subset_materials:
-            return
-        for path in {gprim.material, *gprim.subset_materials} - {""}:
-            _count(self._material_uses, path, sign)
-            if (path in self._material_uses) != (path in self.materials):
-                self._materials_in_doubt.add(path)
-
-    def _wanted_materials(self) -> set[str] | None:
-        if self._targets is _UNKNOWN:
-            self._targets = binding_targets(self.stage, self._bindings)
-        return self._targets
-
-    # -- materials --------------------------------------------------------------------------------------------------------
-
-    def _material_finder(self, drawn: list[Drawn], told: OwnedDiagnostics) -> Callable[[Drawn], tuple[str, tuple[str, ...]]]:
-        """Bindings are computed once for each prim that has some, for all at once, and kept."""
-        askers: dict[str, None] = {}
-        for item in drawn:
-            if not _may_be_bound(item):
-                continue
-            askers.update(dict.fromkeys(asker for asker in _askers(item) if asker and asker not in self._bindings))
-        paths, log = list(askers), Diagnostics()
-        bound = bound_materials(self.stage, paths, self._material_purposes, log) if paths else []
-        said: dict[str, list[Diagnostic]] = {}
-        for item in log:
-            said.setdefault(item.path, []).append(item)
-        for asker, path in zip(paths, bound, strict=True):
-            self._targets = _UNKNOWN
-            self._bindings[asker] = path, tuple(said.get(asker, ()))
-            _count(self._bound, path, 1)
-        nothing = "", ()
-
-        def find(item: Drawn) -> tuple[str, tuple[str, ...]]:
-            if not _may_be_bound(item):
-                return "", item.materials
-            told.owner = item.owner
-            found = [self._bindings.get(asker, nothing) for asker in _askers(item)]
-            for _, items in found:
-                if items:
-                    told.extend(items)
-            return found[0][0], tuple(path for path, _ in found[1:])
-
-        return find
-
-    def _update_materials(
-        self, changes: dict[str, Material | None], dirty: bool, given: dict[str, Material], *, lights_changed: bool = False
-    ) -> None:
-        """Read the materials that gprims use, those known already only when ``dirty``. ``given``: new ones that are no prims."""
-        doubtful, self._materials_in_doubt = self._materials_in_doubt, set()
-        given = {path: material for path, material in given.items() if path in self._material_uses}
-        self._given_materials = {path: item for path, item in self._given_materials.items() if path in self._material_uses} | given
-        for path in doubtful - self._material_uses.keys():
-            self._material_nodes.pop(path, None)
-            if self.materials.pop(path, None) is not None:
-                changes[path] = None
-                self._material_told.pop(path, None)
-        changes.update(given)
-        self.materials.update(given)
-        for path in sorted(self._material_uses.keys() if dirty else doubtful & self._material_uses.keys() - self.materials.keys()):
-            if path in self._given_materials:
-                continue
-            log, material = Diagnostics(), UsdShade.Material(self.stage.GetPrimAtPath(path))
-            changes[path] = self.materials[path] = read_material(material, path, self.time, self._images, log)
-            for kept, found in ((self._material_nodes, nodes_outside(material, path)), (self._material_told, tuple(log))):
-                kept.pop(path, None)
-                if found:
-                    kept[path] = found
-        if changes or lights_changed:
-            textures = [texture for material in self.materials.values() for texture in material.textures.values()]
-            textures += [light.texture for light in self.lights.values() if light.texture is not None]
-            self._images.keep({image for texture in textures for image in texture.images})
-
-
-def _count(counter: Counter[str], name: str, sign: int) -> None:
-    counter[name] += sign
-    if not counter[name]:
-        del counter[name]
-
-
-def _link(links: PathMap[set[str]], pairs: list[tuple[str, str]]) -> dict[str, set[str]]:
-    """Add (target, user) pairs to ``links``; the targets of each user."""
-    targets: dict[str, set[str]] = {}
-    for target, user in pairs:
-        if target not in links:
-            links[target] = set()
-        links[target].add(user)
-        targets.setdefault(user, set()).add(target)
-    return targets
 
 
 def _compare(changes: dict, gone: dict, found: dict) -> None:
@@ -495,17 +333,6 @@ class _Either:
 
     def __contains__(self, item: object) -> bool:
         return item in self._a or item in self._b
-
-
-def _may_be_bound(item: Drawn) -> bool:
-    return bool(item.state.binder or item.state.collections or item.slots)
-
-
-def _askers(item: Drawn) -> Iterator[str]:
-    """The prims whose bindings are the gprim's and its slots': itself where collections matter, else the nearest with bindings; "" none."""
-    yield item.path if item.state.collections else item.state.binder
-    for name, bound in item.slots:
-        yield f"{item.path}/{name}" if bound or item.state.collections else ""
 
 
 def _topmost(paths: set[str]) -> list[str]:
