@@ -28,7 +28,8 @@ _PLAIN = (
         "tables.written",
         "tables.texels",
     ),
-    *("views.rows", "views.given_rays", "shade.layers", "shade.shadows", "trace.view_rays", "sensors.placing", "sensors.tiles"),
+    *("views.rows", "views.given_rays", "shade.layers", "shade.shadows", "shade.sheer", "trace.view_rays"),
+    *("sensors.placing", "sensors.tiles"),
 )
 """Modules with kernels of one variant."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Hashable, Mapping
 from typing import TYPE_CHECKING
@@ -18,7 +19,7 @@ from hdwarp.delegate.progress import Interests, Progress
 from hdwarp.delegate.render_settings import RenderSettings
 from hdwarp.launch import Pipeline, cut
 from hdwarp.shade.cutout import MAX_LAYERS, mark_cutouts
-from hdwarp.shade.look import Lights, Look, TracedScene
+from hdwarp.shade.look import Lights, Look, Sheer, TracedScene
 from hdwarp.shade.plan import LIT
 from hdwarp.tables.scene_tables import SceneTables
 from hdwarp.tables.structs import Peel, PrimvarColumns, Visibility
@@ -152,10 +153,20 @@ class ViewRecord:
             "device": self.tables.device,
         }
 
-    def traced_scene(self) -> TracedScene:
-        """For shadow rays; see `refresh`."""
-        tables = self.tables
-        return TracedScene(tables.meshes.columns, tables.instances.columns(flags=self.views.flags), tables.top_level, self._kinds)
+    def traced_scene(self, textured: bool) -> TracedScene:
+        """For shadow rays; see `refresh`. ``textured``: textures blend; they cut in any case."""
+        tables, sheer = self.tables, None
+        if tables.has_cutouts or tables.has_blending:
+            textured = (textured or tables.has_holes) and "opacity" in tables.textures.inputs
+            sheer = Sheer(
+                materials=tables.materials.columns,
+                textures=tables.textures.columns if textured else None,
+                coordinates=[tables.primvar(name, 2) for name in tables.textures.sets] if textured else [],
+                values=[tables.primvar(name, 4) for name in tables.textures.values] if textured else [],
+                display_opacity=tables.primvar("displayOpacity", 1) if tables.has_display_opacity else None,
+            )
+        scene = tables.meshes.columns, tables.instances.columns(flags=self.views.flags), tables.top_level
+        return TracedScene(*scene, self._kinds, sheer)
 
     @property
     def pipeline_key(self) -> Hashable:
@@ -359,6 +370,6 @@ class RenderPlan:
             sample_count=sample_count,
             blended=tables.has_blending,
             lights=lights,
-            scene=self.record.traced_scene if settings.shadows and lights is not None else None,
+            scene=functools.partial(self.record.traced_scene, settings.textures) if settings.shadows and lights is not None else None,
             **options,
         )

@@ -10,6 +10,7 @@ from hdwarp.tables.structs import (
     DomeTables,
     InstanceColumns,
     LightColumns,
+    MaterialColumns,
     MeshColumns,
     PrimvarColumns,
     TextureColumns,
@@ -28,6 +29,17 @@ class Lights:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Sheer:
+    """What says how much of the light surfaces let through."""
+
+    materials: MaterialColumns
+    textures: TextureColumns | None  # None: no opacity comes from one
+    coordinates: Sequence[PrimvarColumns]  # as in `Look`
+    values: Sequence[PrimvarColumns]
+    display_opacity: PrimvarColumns | None  # 1 wide: of what has no material
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class TracedScene:
     """What shadow rays are traced through."""
 
@@ -35,6 +47,7 @@ class TracedScene:
     instances: InstanceColumns
     top: TopLevel
     kinds: SceneKinds
+    sheer: Sheer | None = None  # None: whatever is in a ray's way stops it
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,6 +8,7 @@ that a light of which all is seen is as bright, to the last digit, as without sh
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import warp as wp
@@ -21,6 +22,9 @@ from hdwarp.shade.look import TracedScene
 from hdwarp.tables.structs import DOME_LIGHT, MESH_LIGHT, DomeTables, LightColumns, ViewRow, Visibility
 from hdwarp.trace.bundles import RayBundle, RayBundles, packets_of
 from hdwarp.trace.free import occluded
+
+if TYPE_CHECKING:
+    from hdwarp.shade.sheer import SheerTracer
 
 _OFFSET = wp.constant(3.0e-5)  # of the distance to the camera: how far above a surface rays start, and before a light they end
 _SHORT = wp.constant(3.0e-6)  # of its length: how far above a surface a ray from a light ends: what float32 and the tracer are good for
@@ -186,6 +190,7 @@ def _gather(
     count: wp.int32,
     rays: ShadowRays,
     blocked: wp.array[wp.bool],
+    through: wp.array[wp.float32],  # in place of `blocked`: what of the light comes through; null without
     begin: wp.int32,
     end: wp.int32,
     total: wp.array[wp.float32],
@@ -200,6 +205,8 @@ def _gather(
         direction = rays.directions[pixel]
         free = direction[0] != 0.0 or direction[1] != 0.0 or direction[2] != 0.0
         passed = wp.where(free and not blocked[pixel], weight, 0.0)
+        if through:
+            passed = weight * through[pixel]
         if begin == 0:
             weight += total[pixel]
             passed += seen[pixel]
@@ -233,8 +240,16 @@ class Shadows:
         self._rays = ShadowRays()
         for name, dtype in (("origins", wp.vec3f), ("directions", wp.vec3f), ("limits", wp.vec2f), ("weight", wp.float32)):
             setattr(self._rays, name, wp.zeros(max(size, 1), dtype=dtype, device=device))
+        self._sheer: SheerTracer | None = None  # made when somebody needs it
         self._blocked = wp.zeros(max(size, 1), dtype=wp.bool, device=device)
         self._total = wp.zeros(max(size, 1), dtype=wp.float32, device=device)
+
+    def _sheer_tracer(self) -> SheerTracer:
+        if self._sheer is None:
+            from hdwarp.shade.sheer import SheerTracer  # declaring its kernels takes time at every start
+
+            self._sheer = SheerTracer(self._bundles, self.device)
+        return self._sheer
 
     def look(
         self,
@@ -258,18 +273,12 @@ class Shadows:
             views = [self._views, self._width, self._height]
             shown = [surface.record, surface.positions, surface.geometric, surface.normals, lights, domes, k, sample, int(packed)]
             launch(_rays_to_lights, self._view_count * self._height, [*views, *shown], [self._rays], device=device)
-            occluded(
-                self._bundles,
-                origins,
-                self._rays.directions,
-                scene.meshes,
-                scene.instances,
-                scene.top,
-                kinds=scene.kinds,
-                limits=self._rays.limits,
-                out=self._blocked,
-                device=device,
-            )
+            through = None
+            if scene.sheer is not None:
+                through = self._sheer_tracer().look(scene, origins, self._rays.directions, self._rays.limits, self._blocked)
+            else:
+                traced = [self._bundles, origins, self._rays.directions, scene.meshes, scene.instances, scene.top]
+                occluded(*traced, kinds=scene.kinds, limits=self._rays.limits, out=self._blocked, device=device)
             ends = [int(sample == samples[0]), int(sample == samples[-1])]
             jobs = -(-self._total.shape[0] // _PIXELS)
-            launch(_gather, jobs, [self._rays, self._blocked, *ends], [self._total, visibility], device=device)
+            launch(_gather, jobs, [self._rays, self._blocked, through, *ends], [self._total, visibility], device=device)
