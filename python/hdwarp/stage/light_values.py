@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import math
 
-from pxr import Gf, Usd
+import numpy as np
+from pxr import Usd
 
 from hdwarp.errors import Diagnostics
+from hdwarp.stage.colour_spaces import WORKING_SPACE, in_working_space
 from hdwarp.stage.columns import LinkRules, Texture
 from hdwarp.stage.images import ImageError, Images
 
-_WORKING_SPACE = "lin_rec709_scene"
-_SPACES = {"acescg": "lin_ap1_scene", "sRGB": "srgb_rec709_scene"}  # names that are in use besides Gf's own
-_AS_IS = ("", "raw", "Raw", "data", "identity", "unknown", "auto", "linear", "lin_rec709", _WORKING_SPACE)
+_AS_THE_IMAGE_SAYS = ("", "identity", "unknown", "auto", "linear")
 _TEXTURE_SPACES = {
     "raw": "raw",
     "Raw": "raw",
     "data": "raw",
     "lin_rec709": "raw",
-    _WORKING_SPACE: "raw",
+    WORKING_SPACE: "raw",
     "sRGB": "sRGB",
     "srgb_rec709_scene": "sRGB",
 }
@@ -100,16 +100,10 @@ class LightValues:
     def _in_working_space(self, name: str, color: tuple[float, float, float]) -> tuple[float, float, float]:
         if color[0] == color[1] == color[2] == 0.0:
             return color
-        space = str(Usd.ColorSpaceAPI.ComputeColorSpaceName(self.prim.GetAttribute(name), None) or "")
-        if space in _AS_IS:
-            return color
-        space = _SPACES.get(space, space)
-        if not Gf.ColorSpace.IsValid(space):
-            message = f"the colour space {space!r} of {name} is not known; read as linear Rec.709. Author one of Gf.ColorSpaceNames"
-            self.diagnostics.warning(self.path, "color-space", message)
-            return color
-        converted = Gf.ColorSpace(_WORKING_SPACE).Convert(Gf.ColorSpace(space), Gf.Vec3f(*color)).GetRGB()
-        return tuple(max(float(part), 0.0) for part in converted)
+        converted, wrong = in_working_space(self.prim.GetAttribute(name), np.array(color))
+        if wrong:
+            self.diagnostics.warning(self.path, "color-space", wrong)
+        return color if converted is None else tuple(float(part) for part in converted)
 
     def texture(self, images: Images, name: str = "inputs:texture:file") -> Texture | None:
         """The image that an asset attribute names; None where there is none, or none that can be read."""
@@ -127,7 +121,7 @@ class LightValues:
             self.diagnostics.warning(self.path, "light-texture", message)
             return None
         space = str(self.prim.GetAttribute(name).GetColorSpace() or "")
-        if space not in _TEXTURE_SPACES and space not in _AS_IS:
+        if space not in _TEXTURE_SPACES and space not in _AS_THE_IMAGE_SAYS:
             message = f"the colour space {space!r} of {name} is not supported; read as the image says. Author raw or sRGB"
             self.diagnostics.warning(self.path, "color-space", message)
         return Texture(image=image, st="", colour_space=_TEXTURE_SPACES.get(space, "auto"))

@@ -9,6 +9,7 @@ import numpy as np
 from pxr import Sdf, Usd, UsdShade
 
 from hdwarp.errors import Diagnostics
+from hdwarp.stage.colour_spaces import in_working_space
 from hdwarp.stage.images import Images
 from hdwarp.stage.open import UNREADABLE
 
@@ -40,15 +41,25 @@ class Network:
 
     def numbers(self, node: Usd.Prim, name: str, otherwise: tuple[float, ...]) -> tuple[float, ...]:
         """As many finite numbers as ``otherwise`` has, which stands for an input without value, or, told, with another one."""
-        value = produced(node, name, self.time)
+        attribute = producing(node, name)
+        value = None if attribute is None else attribute.Get(self.time)
         if value is None:
             return otherwise
-        fitted = fit(value, len(otherwise))
+        fitted = self.in_working_space(attribute, fit(value, len(otherwise)))
         if fitted is None:
             said = f"inputs:{name} of <{node.GetPath()}> holds {value!r}, not {len(otherwise)} finite numbers"
             self.warning("material-input", f"{said}; {otherwise} is used")
             return otherwise
         return fitted if isinstance(fitted, tuple) else (fitted,)
+
+    def in_working_space(self, attribute: Usd.Attribute, value: tuple[float, ...] | float | None) -> tuple[float, ...] | float | None:
+        """A value of an attribute, in linear Rec.709 where it is a colour; an alpha stays as it is."""
+        if not isinstance(value, tuple) or len(value) < 3:
+            return value
+        converted, wrong = in_working_space(attribute, np.array(value[:3]))
+        if wrong:
+            self.warning("color-space", wrong)
+        return value if converted is None else (*(float(part) for part in converted), *value[3:])
 
     def number(self, node: Usd.Prim, name: str, otherwise: float) -> float:
         return self.numbers(node, name, (otherwise,))[0]

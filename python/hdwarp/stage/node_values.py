@@ -74,7 +74,7 @@ def _input(network: Network, node: Usd.Prim, name: str, width: int, otherwise: V
         return given_by(network, attribute, width, depth)
     if attribute is None:
         return otherwise
-    value = fit(attribute.Get(network.time), width)
+    value = network.in_working_space(attribute, fit(attribute.Get(network.time), width))
     if value is None:
         raise Unsupported(f"inputs:{name} of <{node.GetPath()}> holds no {width} finite numbers")
     return value

@@ -6,6 +6,7 @@ import numpy as np
 from pxr import Usd
 
 from hdwarp.errors import Diagnostics
+from hdwarp.stage.colour_spaces import in_working_space
 from hdwarp.stage.columns import Primvar
 
 PREFIX = "primvars:"
@@ -90,6 +91,12 @@ def read_values(
         bad = int((~finite).any(axis=1).sum())
         diagnostics.warning(path, "primvar-not-finite", f"{name} has {bad} values that are NaN or infinite; they are read as 0")
         values = np.where(finite, values, np.float32(0.0))
+    if values.shape[1] in (3, 4) and name.startswith(PREFIX):
+        colours, wrong = in_working_space(attribute, values[:, :3])
+        if wrong:
+            diagnostics.warning(path, "color-space", wrong)
+        if colours is not None:
+            values = np.ascontiguousarray(np.concatenate([colours, values[:, 3:]], axis=1))
     return values, indices
 
 

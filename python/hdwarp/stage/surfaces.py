@@ -50,7 +50,7 @@ def driven(network: Network, attribute: Usd.Attribute, name: str, width: int) ->
     """What drives ``attribute``, input ``name`` of a surface: a texture, or ``width`` finite numbers; None: nothing, or what was told."""
     time = network.time
     if not attribute.HasAuthoredConnections():
-        return _fitted(network, attribute.Get(time), name, width)
+        return _fitted(network, attribute, name, width)
     own, source = attribute.Get(time), source_of(attribute)
     if source is None or source == attribute:
         if leads_nowhere(attribute):
@@ -58,9 +58,9 @@ def driven(network: Network, attribute: Usd.Attribute, name: str, width: int) ->
             using = "its own value" if own is not None else "the fallback"
             message = f"inputs:{name} is connected to {there}, which gives no value; {using} is used. Mend the connection"
             network.warning("material-connection", message)
-        return _fitted(network, own, name, width)
+        return _fitted(network, attribute, name, width)
     if UsdShade.Input.IsInput(source):
-        return _fitted(network, source.Get(time), name, width)
+        return _fitted(network, source, name, width)
     network.driven, network.visits = name, 0
     try:
         given = given_by(network, source, width)
@@ -71,11 +71,13 @@ def driven(network: Network, attribute: Usd.Attribute, name: str, width: int) ->
         given = fit(produced(source.GetPrim(), "fallback", time), width)
     finally:
         network.driven = ""
-    return _fitted(network, own, name, width) if given is None else given
+    return _fitted(network, attribute, name, width) if given is None else given
 
 
-def _fitted(network: Network, value: object, name: str, width: int) -> Value | None:
-    fitted = fit(value, width)
+def _fitted(network: Network, attribute: Usd.Attribute, name: str, width: int) -> Value | None:
+    """The value of ``attribute`` for input ``name``."""
+    value = attribute.Get(network.time)
+    fitted = network.in_working_space(attribute, fit(value, width))
     if fitted is None and value is not None:
         network.warning("material-input", f"inputs:{name} holds {value!r}, not {width} finite numbers; its fallback is used")
     return fitted

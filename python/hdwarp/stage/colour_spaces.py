@@ -1,0 +1,66 @@
+"""stage.colour_spaces: colours as they are authored -> linear Rec.709, which everything is computed in."""
+
+from __future__ import annotations
+
+import numpy as np
+from pxr import Gf, Usd, Vt
+
+WORKING_SPACE = "lin_rec709_scene"
+_AS_IS = frozenset(("", "raw", "Raw", "data", "identity", "none", "unknown", "auto", "linear", "lin_rec709", "lin_srgb", WORKING_SPACE))
+_NAMES = {  # in use beside Gf's own: MaterialX's, and those of the Academy
+    "acescg": "lin_ap1_scene",
+    "ACEScg": "lin_ap1_scene",
+    "lin_ap1": "lin_ap1_scene",
+    "aces2065-1": "lin_ap0_scene",
+    "ACES2065-1": "lin_ap0_scene",
+    "lin_ap0": "lin_ap0_scene",
+    "lin_rec2020": "lin_rec2020_scene",
+    "lin_adobergb": "lin_adobergb_scene",
+    "adobergb": "g22_adobergb_scene",
+    "lin_displayp3": "lin_p3d65_scene",
+    "srgb_displayp3": "srgb_p3d65_scene",
+    "sRGB": "srgb_rec709_scene",
+    "srgb_texture": "srgb_rec709_scene",
+    "g18_rec709": "g18_rec709_scene",
+    "gamma18": "g18_rec709_scene",
+    "g22_rec709": "g22_rec709_scene",
+    "gamma22": "g22_rec709_scene",
+    "gamma24": "g24_rec709_scene",
+    "rec709_display": "g24_rec709_scene",
+    "g22_ap1": "g22_ap1_scene",
+}
+_LARGEST = 1e30
+
+
+def in_working_space(attribute: Usd.Attribute, colours: np.ndarray) -> tuple[np.ndarray | None, str]:
+    """(..., 3) float32: ``colours`` of an attribute in linear Rec.709; None where they are, or are no colours by the attribute's type.
+    And what is wrong with their space, "" for nothing.
+
+    The space is what the attribute's colorSpace says, else the nearest ColorSpaceAPI above. What is less than 0 in Rec.709, as saturated
+    colours of wider spaces are, is 0.
+    """
+    name = str(Usd.ColorSpaceAPI.ComputeColorSpaceName(attribute, None) or "")
+    if name in _AS_IS or attribute.GetTypeName().role != "Color":
+        return None, ""
+    space = find_space(name, attribute)
+    if space is None:
+        return None, f"the colour space {name!r} of {attribute.GetName()} is not known; read as linear Rec.709. Author one of {_known()}"
+    if space.IsData():
+        return None, ""
+    values = Vt.FloatArray.FromNumpy(np.array(colours, np.float32).ravel())
+    space.ConvertRGBSpan(Gf.ColorSpace(WORKING_SPACE), values)
+    converted = np.nan_to_num(np.array(values, np.float32), nan=0.0, posinf=_LARGEST)
+    return np.clip(converted, 0.0, _LARGEST).reshape(np.shape(colours)), ""
+
+
+def find_space(name: str, attribute: Usd.Attribute | None = None) -> Gf.ColorSpace | None:
+    """A colour space by Gf's name, another one in use, or one that is defined on the prims about ``attribute``, which is in it."""
+    name = _NAMES.get(name, name)
+    if Gf.ColorSpace.IsValid(name):
+        return Gf.ColorSpace(name)
+    defined = Usd.ColorSpaceAPI.ComputeColorSpace(attribute, None) if attribute else None
+    return defined if defined and defined.GetName() else None  # of the definition, not the space
+
+
+def _known() -> str:
+    return ", ".join(sorted({getattr(Gf.ColorSpaceNames, name) for name in dir(Gf.ColorSpaceNames) if not name.startswith("_")}))
