@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hdwarp.errors import ArgumentError, Diagnostic
+from hdwarp.stage.spec import REC709, LinearSpace
 
 if TYPE_CHECKING:
     from hdwarp.aovs.registry import Conversion
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
 
 
 _TELLING = ("primId", "distance_to_image_plane", "distance_to_camera", "cameraDepth")  # planes whose clear value no hit has
+
+
+IN_COLOR_SPACE = ("color", "albedo", "direct", "emission")
+"""Planes that are in the frame's colour space; others with colours are in linear Rec.709, `rgba8` in sRGB."""
 
 
 @dataclass(eq=False, repr=False)
@@ -50,6 +55,7 @@ class Frame:
     diagnostics: Sequence[Diagnostic] = ()
     conversions: Mapping[str, Conversion] = field(default_factory=dict)  # var name -> channels that differ from the AOV's
     decode_instance: Callable[[int, int], tuple[int, ...]] | None = field(default=None, repr=False)
+    color_space: LinearSpace = REC709  # of IN_COLOR_SPACE: what the settings' renderingColorSpace asks for
 
     def __repr__(self) -> str:
         return f"<Frame {self.width}x{self.height} of {self.camera or 'the framed default view'}: {', '.join(self.arrays)}>"
@@ -149,6 +155,15 @@ class Frame:
         points[hit] = start[hit] + depth[hit][:, None] * along[hit]
         return points
 
+    def turn_to(self, space: LinearSpace) -> None:
+        """Have the planes of IN_COLOR_SPACE, which are in linear Rec.709, and their clear values, in another linear space."""
+        for name in IN_COLOR_SPACE:
+            if name in self.arrays:
+                self.arrays[name] = turned(self.arrays[name], space.from_rec709)
+                clear = np.broadcast_to(np.asarray(self.clear[name], np.float32), self.arrays[name].shape[-1:])
+                self.clear[name] = tuple(float(value) for value in turned(clear, space.from_rec709))
+        self.color_space = space
+
     def to_layer(self, path: str | Path) -> Path:
         """Write a small USD layer with the product, K, pose and id tables, to open over the stage. Returns its path."""
         from hdwarp.writeback.layer import frame_to_layer
@@ -165,3 +180,12 @@ class Frame:
         from hdwarp.writeback import write
 
         return write(self, path, overwrite=overwrite, display=display)
+
+
+def turned(colours: np.ndarray, matrix: Sequence[Sequence[float]]) -> np.ndarray:
+    """(..., 3 or 4) float32 with the first three components multiplied by a (3, 3) matrix; equal pixels stay equal."""
+    result = np.array(colours, np.float32)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for k, row in enumerate(np.asarray(matrix, np.float32)):
+            result[..., k] = row[0] * colours[..., 0] + row[1] * colours[..., 1] + row[2] * colours[..., 2]
+    return result

@@ -194,6 +194,8 @@ def render_shot(
         delegate.create_render_pass(samples=samples, settings=settings).execute(views, buffers, clear=clear)
         # The frame takes the memory over on the CPU: nobody else knows these buffers.
         frame.arrays.update({name: buffer.array.numpy()[0] for name, buffer in buffers.items()})
+        if shot.color_space != frame.color_space:
+            frame.turn_to(shot.color_space)
     except (MemoryError, RuntimeError) as error:
         if isinstance(error, RuntimeError) and "allocate" not in str(error):
             raise

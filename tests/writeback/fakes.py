@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from hdwarp.frame import Frame
+from hdwarp.stage.spec import REC709
 
 
 class FakeFrame(SimpleNamespace):
@@ -61,6 +62,7 @@ def make_frame(arrays: dict[str, np.ndarray] | None = None, **changes: object) -
     pose[:3, 3] = 10.0, 20.0, 30.0
     frame = FakeFrame(
         conversions={},
+        color_space=REC709,
         arrays=arrays,
         vars=[(name, name, "") for name in arrays],
         camera="/World/cam",

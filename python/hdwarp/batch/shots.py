@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 
 from hdwarp.aovs.registry import Conversion, resolve_var, unusable_parameters
 from hdwarp.errors import ArgumentError, Diagnostics, NotSupported, Severity, StageError
+from hdwarp.frame import IN_COLOR_SPACE
+from hdwarp.stage.colour_spaces import rendering_space
 from hdwarp.stage.open import default_time, metres_per_unit
 from hdwarp.stage.render_spec import RenderPrims, find_render_prims
 from hdwarp.stage.selection import DEFAULT_RESOLUTION, camera_aspect, check_product, default_product, product_of, settings_products
-from hdwarp.stage.spec import PURPOSES, ImageSpec, RenderProductSpec, RenderSettingsSpec
+from hdwarp.stage.spec import PURPOSES, REC709, ImageSpec, LinearSpace, RenderProductSpec, RenderSettingsSpec
 from hdwarp.views.conform import image_spec
 
 if TYPE_CHECKING:
@@ -48,6 +50,7 @@ class Shot:
     product: str = ""  # prim path
     product_name: str = ""
     settings_path: str = ""
+    color_space: LinearSpace = REC709  # of the planes of colour
     product_settings: dict[str, object] = field(default_factory=dict, hash=False, compare=False)
     render_settings: dict[str, object] = field(default_factory=dict, hash=False, compare=False)  # namespaced attributes, the product's win
 
@@ -110,6 +113,7 @@ def plan_shot(
         product=product.path,
         product_name=product.name,
         settings_path=spec.path,
+        color_space=_color_space(spec, diagnostics),
         product_settings=product.settings,
         render_settings={**spec.settings, **product.settings},
     )
@@ -163,6 +167,16 @@ def _known_purposes(spec: RenderSettingsSpec, diagnostics: Diagnostics) -> tuple
             message = f"includedPurposes holds '{purpose}', which is ignored; purposes: {', '.join(PURPOSES)}"
             diagnostics.warning(spec.path or "/", "purpose", message)
     return tuple(purpose for purpose in spec.included_purposes if purpose in PURPOSES)
+
+
+def _color_space(spec: RenderSettingsSpec, diagnostics: Diagnostics) -> LinearSpace:
+    space, wrong = rendering_space(spec.rendering_color_space)
+    if wrong:
+        diagnostics.warning(spec.path, "color-space", f"{wrong}; pictures are in linear Rec.709")
+    elif space is not REC709:
+        message = f"renderingColorSpace is {space}: colours are computed in linear Rec.709, and {', '.join(IN_COLOR_SPACE)} turned to it"
+        diagnostics.note(spec.path, "color-space", message)
+    return space
 
 
 def note_camera(camera: Camera, diagnostics: Diagnostics) -> None:

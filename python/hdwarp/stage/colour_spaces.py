@@ -1,11 +1,13 @@
-"""stage.colour_spaces: colours as they are authored -> linear Rec.709, which everything is computed in."""
+"""stage.colour_spaces: colours as they are authored -> linear Rec.709, which everything is computed in; and what pictures are turned to."""
 
 from __future__ import annotations
 
 import numpy as np
 from pxr import Gf, Usd, Vt
 
-WORKING_SPACE = "lin_rec709_scene"
+from hdwarp.stage.spec import REC709, LinearSpace
+
+WORKING_SPACE = REC709.name
 _AS_IS = frozenset(("", "raw", "Raw", "data", "identity", "none", "unknown", "auto", "linear", "lin_rec709", "lin_srgb", WORKING_SPACE))
 _NAMES = {  # in use beside Gf's own: MaterialX's, and those of the Academy
     "acescg": "lin_ap1_scene",
@@ -30,6 +32,11 @@ _NAMES = {  # in use beside Gf's own: MaterialX's, and those of the Academy
     "g22_ap1": "g22_ap1_scene",
 }
 _LARGEST = 1e30
+# As the Academy gives them: Gf's are those of the same spaces with the white of Rec.709, to which it adapts.
+_CHROMATICITIES = {
+    "lin_ap1_scene": (0.713, 0.293, 0.165, 0.83, 0.128, 0.044, 0.32168, 0.33767),
+    "lin_ap0_scene": (0.7347, 0.2653, 0.0, 1.0, 0.0001, -0.077, 0.32168, 0.33767),
+}
 
 
 def in_working_space(attribute: Usd.Attribute, colours: np.ndarray) -> tuple[np.ndarray | None, str]:
@@ -60,6 +67,20 @@ def find_space(name: str, attribute: Usd.Attribute | None = None) -> Gf.ColorSpa
         return Gf.ColorSpace(name)
     defined = Usd.ColorSpaceAPI.ComputeColorSpace(attribute, None) if attribute else None
     return defined if defined and defined.GetName() else None  # of the definition, not the space
+
+
+def rendering_space(name: str) -> tuple[LinearSpace, str]:
+    """The space of pictures that UsdRender's renderingColorSpace asks for; and "" or, where that is none, why it is linear Rec.709."""
+    if name in _AS_IS:
+        return REC709, ""
+    space = find_space(name)
+    if space is None or space.IsData() or space.GetGamma() != 1.0:
+        linear = ", ".join(known for known in _known().split(", ") if known.startswith("lin_"))
+        return REC709, f"renderingColorSpace {name!r} is no linear colour space that is known ({linear})"
+    name = str(space.GetName())
+    into = np.linalg.inv(np.array(space.GetRGBToXYZ(), np.float64)) @ np.array(Gf.ColorSpace(WORKING_SPACE).GetRGBToXYZ(), np.float64)
+    corners = _CHROMATICITIES.get(name) or tuple(float(x) for point in space.GetPrimariesAndWhitePoint() for x in point)
+    return LinearSpace(name, tuple(tuple(float(x) for x in row) for row in into), corners), ""
 
 
 def _known() -> str:

@@ -46,6 +46,23 @@ class RenderSettingsSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class LinearSpace:
+    """A linear RGB colour space: its name in OpenUSD, the matrix from linear Rec.709 into it, by rows, and the chromaticities (x, y) of
+    its red, green, blue and white."""
+
+    name: str
+    from_rec709: tuple[tuple[float, float, float], ...]
+    chromaticities: tuple[float, ...]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+REC709 = LinearSpace("lin_rec709_scene", ((1, 0, 0), (0, 1, 0), (0, 0, 1)), (0.64, 0.33, 0.3, 0.6, 0.15, 0.06, 0.3127, 0.329))
+"""What everything is computed in."""
+
+
+@dataclass(frozen=True, slots=True)
 class ImageSpec:
     """The geometry of one image: how a camera's window falls on pixels. `x0, y0, width, height` is the data window in pixels
     of the full image (top left origin; negative or beyond the image with overscan)."""

@@ -9,8 +9,9 @@ Part names are the var names. Channels carry no layer prefix, so that Nuke, tev,
     other scalars                                  Y            float
     integers                                       id           UINT, two's complement: 4294967295 is -1
 
-A var authored as half is written as half. Colour is linear Rec.709 with premultiplied alpha, so `rgba8` is decoded. The header says the
-rest: windows, camera, units, clear values, K, matrices, and id -> path tables with the parts whose numbers they explain.
+A var authored as half is written as half. Colour is linear with premultiplied alpha, so `rgba8` is decoded. It is in Rec.709, or for
+`color`, `albedo`, `direct` and `emission` in what renderingColorSpace says, with its chromaticities in the header. That says the rest, too:
+windows, camera, units, clear values, K, matrices, and id -> path tables with the parts whose numbers they explain.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ import numpy as np
 
 import hdwarp
 from hdwarp.errors import ArgumentError, OutputError
+from hdwarp.frame import IN_COLOR_SPACE
+from hdwarp.stage.spec import REC709
 from hdwarp.writeback import meta
 from hdwarp.writeback.atomic import writing
 from hdwarp.writeback.pictures import srgb_decode
@@ -271,6 +274,8 @@ def _shared_header(frame: Frame) -> dict[str, object]:
         "hdwarp/world_from_camera": np.array(frame.world_from_camera, np.float64, order="C"),
         "worldToCamera": np.array(np.linalg.inv(frame.world_from_camera).T, np.float32, order="C"),
     }
+    if frame.color_space != REC709:  # what parts in it say, all have to
+        header["chromaticities"] = frame.color_space.chromaticities
     if frame.product:
         header["hdwarp/product"] = str(frame.product)
     if frame.time is not None:
@@ -320,6 +325,9 @@ def _part_header(frame: Frame, var: str, aov: str, data_type: str, colour: bool)
     unit, meaning = meta.unit_and_meaning(aov)
     if aov == "rgba8":
         meaning = "decoded to linear light, premultiplied"
+    space = frame.color_space if aov in IN_COLOR_SPACE else REC709
+    if space != REC709:
+        meaning = meaning.replace("linear Rec.709", str(space))
     if unit:
         header["hdwarp/unit"] = unit
     if meaning:
@@ -334,7 +342,7 @@ def _part_header(frame: Frame, var: str, aov: str, data_type: str, colour: bool)
         header[f"hdwarp/{name}"] = json.dumps(table, ensure_ascii=False, separators=(",", ":"))
     # The colour interop recommendation lets data parts say so, if the file's first part is colour.
     if meta.first_is_colour(frame):
-        header["colorInteropID"] = "lin_rec709_scene" if colour else "data"
+        header["colorInteropID"] = space.name if colour else "data"
     return header
 
 

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from hdwarp.frame import IN_COLOR_SPACE, turned
+from hdwarp.stage.spec import REC709
 from hdwarp.writeback import meta
 
 if TYPE_CHECKING:
@@ -41,6 +43,8 @@ def picture(
     if name == "rgba8":
         return np.ascontiguousarray(over_black(array) if opaque else array), "sRGB"
     if meta.is_colour(name, data_type, array):
+        if name in IN_COLOR_SPACE and frame.color_space != REC709:
+            array = turned(array, np.linalg.inv(frame.color_space.from_rec709))
         return (display or Display()).encode(array, opaque=opaque)
     if meta.is_integer(array):
         return id_colours(array, background=int(np.asarray(frame.clear.get(name, -1)).flat[0])), "one colour an id, black for none"
