@@ -245,6 +245,30 @@ def test_parameters_may_change_between_updates(device):
         assert np.all(out["thermal"].numpy()[out["primId"].numpy() < 0] == 1.0)
 
 
+def test_updates_are_device_work_alone(device, monkeypatch):
+    """After the first one nothing is allocated or read back, so that a CUDA graph can hold it; also behind shadow rays."""
+    stage = make_stage()
+    UsdLux.SphereLight.Define(stage, "/light").AddTranslateOp().Set((0, 3, 0))
+    hdwarp.register_aov("lidar", intensity, parameters=lidar_parameters(device))
+    hdwarp.register_aov("looks", looks_and_base, components=4)
+    with hdwarp.Scene(stage, device=device) as scene:
+        settings = hdwarp.RenderSettings(integrator="preview", shadows=True)
+        sensor = hdwarp.SensorCamera(scene, cameras="/camera", resolution=SIZE, settings=settings)
+        out = sensor.allocate(["color", "lidar", "looks"])
+        sensor.update(None, out)
+        before = out["lidar"].numpy().copy()
+        out["lidar"].zero_()
+        with monkeypatch.context() as patch:
+
+            def refuse(*arguments, **options):
+                raise AssertionError("host work")
+
+            patch.setattr(type(scene.device.get_allocator()), "allocate", refuse)
+            patch.setattr(wp.array, "numpy", refuse)
+            sensor.update(None, out)
+        np.testing.assert_array_equal(out["lidar"].numpy(), before)
+
+
 def test_given_rays(device):
     """A lidar that stands a metre before the wall of the stage and looks along rays of its own: cos / d^2 by formula."""
     stage = new_stage()
