@@ -84,7 +84,9 @@ def case(rings: int, kind: str) -> tuple[trace.Runs, int]:
     points, triangles = geometry(rings)
     plan.Shadows = KeptShadows
     settings = hdwarp.RenderSettings(integrator="preview")
-    hdwarp.render(lit_stage(points, triangles, kind), "/camera", resolution=(WIDTH, HEIGHT), aovs=["color"], device="cpu", settings=settings)
+    hdwarp.render(
+        lit_stage(points, triangles, kind), "/camera", resolution=(WIDTH, HEIGHT), aovs=["color"], device="cpu", settings=settings
+    )
     shadows = KeptShadows.last
     rays, bundle = shadows._rays, shadows._bundles.rows.numpy()[0]
     ways, limits = rays.directions.numpy(), rays.limits.numpy()

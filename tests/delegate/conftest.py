@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from hdwarp.delegate.render_delegate import RenderDelegate
-from hdwarp.stage.columns import Body, Camera, GeometryKind, Gprim, Material, StageColumns
+from hdwarp.stage.columns import Body, Camera, GeometryKind, Gprim, StageColumns
+from hdwarp.stage.looks import Material
 
 
 def at(*place: float) -> np.ndarray:

@@ -8,7 +8,8 @@ import pytest
 from hdwarp.delegate.change_tracker import DirtyBits
 from hdwarp.delegate.render_index import RenderIndex
 from hdwarp.errors import ArgumentError
-from hdwarp.stage.columns import Body, Camera, GeometryKind, Gprim, Instancer, Material, MeshGeometry, Primvar
+from hdwarp.stage.columns import Body, Camera, GeometryKind, Gprim, Instancer, MeshGeometry, Primvar
+from hdwarp.stage.looks import Material
 
 
 def quad(z: float = 0.0, **extra) -> MeshGeometry:

@@ -11,7 +11,8 @@ import warp as wp
 import hdwarp
 from hdwarp.delegate.previous_rows import PreviousRows
 from hdwarp.delegate.render_delegate import RenderDelegate
-from hdwarp.stage.columns import Body, GeometryKind, Gprim, Material, MeshGeometry, Primvar, Site
+from hdwarp.stage.columns import Body, GeometryKind, Gprim, MeshGeometry, Primvar, Site
+from hdwarp.stage.looks import Material
 
 SIZE = (40, 30)
 SAMPLES = 4

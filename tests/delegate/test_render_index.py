@@ -9,7 +9,8 @@ from hdwarp.delegate.change_tracker import DirtyBits
 from hdwarp.delegate.mesh_content import mesh_sketch, same_mesh
 from hdwarp.delegate.render_index import RenderIndex
 from hdwarp.errors import ArgumentError
-from hdwarp.stage.columns import Body, GeometryKind, Gprim, Instancer, Material, MeshGeometry, Primvar, StageColumns
+from hdwarp.stage.columns import Body, GeometryKind, Gprim, Instancer, MeshGeometry, Primvar, StageColumns
+from hdwarp.stage.looks import Material
 
 
 def quad(z: float = 0.0, **extra) -> MeshGeometry:

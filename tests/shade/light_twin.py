@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hdwarp.stage.columns import LightKind
+from hdwarp.stage.looks import LightKind
 
 
 def middles(count: int) -> np.ndarray:

@@ -10,7 +10,7 @@ from hdwarp.shade.area_lights import irradiance, light_form
 from hdwarp.shade.light_highlights import light_highlight
 from hdwarp.shade.light_samples import sample_light, shaping
 from hdwarp.shade.surface import highlight
-from hdwarp.stage.columns import LightKind
+from hdwarp.stage.looks import LightKind
 
 EYE = np.eye(3)
 ODD = np.array([[1.0, 0.3, 0.0], [0.0, 1.5, 0.2], [0.1, 0.0, 0.7]])

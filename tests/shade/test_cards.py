@@ -9,7 +9,7 @@ import pytest
 from pxr import Gf, Sdf, Usd, UsdGeom
 
 import hdwarp
-from hdwarp.stage.columns import Image, Texture
+from hdwarp.stage.looks import Image, Texture
 
 WIDTH, HEIGHT = 24, 16
 # Side: where one looks from, what is up then. The model fills x, y, z = (-1.5..1.5, -1.5..1.5, -1..1).

@@ -9,7 +9,7 @@ import pytest
 import warp as wp
 
 from hdwarp.shade.domes import dome_irradiance, dome_pdf, dome_radiance, dome_reflection, dome_sample, dome_towards, light_picture
-from hdwarp.stage.columns import Image, Light, LightKind, Texture
+from hdwarp.stage.looks import Image, Light, LightKind, Texture
 from hdwarp.tables.dome_maths import as_latlong, resized
 from hdwarp.tables.domes import DomeTable
 from hdwarp.tables.structs import DomeTables

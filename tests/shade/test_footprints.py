@@ -10,7 +10,7 @@ from pxr import Gf, UsdGeom, Vt
 
 import hdwarp
 from hdwarp.aovs.footprints import footprints_kernel
-from hdwarp.stage.columns import Image, Texture
+from hdwarp.stage.looks import Image, Texture
 from hdwarp.tables.texels import halve
 
 WIDTH, HEIGHT = 96, 64

@@ -8,7 +8,7 @@ from pxr import Gf, Sdf, Usd, UsdGeom, UsdLux, UsdPhysics, UsdShade
 from tests.shade import light_stage as sheet
 
 import hdwarp
-from hdwarp.stage.columns import LightKind
+from hdwarp.stage.looks import LightKind
 
 SUN_HALF = np.radians(0.53 / 2)
 NEAR = {"rtol": 1e-4, "atol": 1e-6}

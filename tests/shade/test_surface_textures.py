@@ -7,7 +7,7 @@ import pytest
 from pxr import Sdf, UsdGeom
 
 import hdwarp
-from hdwarp.stage.columns import WRAPS, Image, Texture
+from hdwarp.stage.looks import WRAPS, Image, Texture
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import warp as wp
 from hdwarp.aovs.pixel_runs import lane_count, lane_options
 from hdwarp.shade.filtering import filter_lanes, linear_byte
 from hdwarp.shade.textures import look_up, shown_kernel
-from hdwarp.stage.columns import WRAPS, Image, Material, Texture
+from hdwarp.stage.looks import WRAPS, Image, Material, Texture
 from hdwarp.tables.structs import MOST_LEVELS, TextureColumns
 from hdwarp.tables.textures import TextureTable, srgb_decode
 

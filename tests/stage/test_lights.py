@@ -9,9 +9,9 @@ import pytest
 from pxr import Sdf, Usd, UsdGeom, UsdLux
 from tests.stage.conftest import stage_from
 
-from hdwarp.stage.columns import LightKind
 from hdwarp.stage.light_sizes import distant_size, sphere_area
 from hdwarp.stage.links import MOST_SETS, is_linked
+from hdwarp.stage.looks import LightKind
 from hdwarp.stage.open import resolve_time
 from hdwarp.stage.reader import read_stage
 

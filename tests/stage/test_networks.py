@@ -9,7 +9,7 @@ from pxr import Gf, Sdf, Usd, UsdUtils
 
 from hdwarp.errors import Severity
 from hdwarp.stage.changes import StageEdits
-from hdwarp.stage.columns import Texture
+from hdwarp.stage.looks import Texture
 from hdwarp.stage.reader import StageReader
 
 

@@ -9,7 +9,7 @@ import PIL.Image
 import pytest
 
 from hdwarp.errors import Severity
-from hdwarp.stage.columns import Texture
+from hdwarp.stage.looks import Texture
 
 
 @pytest.fixture
@@ -468,7 +468,7 @@ OF_OMNIPBR = [
 @pytest.mark.parametrize("surface", ["omnipbr", STANDARD, OPEN_PBR, GLTF, "UsdPreviewSurface"])
 def test_inputs_of_wrong_types_crash_nothing(read, value, surface):
     """All at once; what is read is finite."""
-    from hdwarp.stage.columns import MATERIAL_INPUTS
+    from hdwarp.stage.looks import MATERIAL_INPUTS
     from hdwarp.stage.surfaces import MODELS
 
     names = OF_OMNIPBR if surface == "omnipbr" else MATERIAL_INPUTS

@@ -14,8 +14,8 @@ import hdwarp
 from hdwarp.delegate.render_index import RenderIndex
 from hdwarp.errors import ArgumentError
 from hdwarp.scene import Scene
-from hdwarp.stage.columns import Light, LightKind
 from hdwarp.stage.links import MOST_SETS
+from hdwarp.stage.looks import Light, LightKind
 from hdwarp.tables.scene_tables import SceneTables
 
 ENVS = """

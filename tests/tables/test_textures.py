@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import warp as wp
 
-from hdwarp.stage.columns import Image, Material, Texture
+from hdwarp.stage.looks import Image, Material, Texture
 from hdwarp.tables.materials import MaterialTable
 from hdwarp.tables.structs import MOST_LEVELS
 from hdwarp.tables.textures import TextureTable, srgb_decode

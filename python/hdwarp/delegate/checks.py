@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from hdwarp.errors import ArgumentError
-from hdwarp.stage.columns import MAX_CLIPPING_PLANES, Camera, GeometryKind, Gprim, Light, LightKind, MeshGeometry, Primvar
+from hdwarp.stage.columns import MAX_CLIPPING_PLANES, Camera, GeometryKind, Gprim, MeshGeometry, Primvar
+from hdwarp.stage.looks import Light, LightKind
 
 
 def check_record(record: object, kinds: tuple[type, ...]) -> None:

@@ -17,22 +17,9 @@ from hdwarp.delegate.rows import HostColumns, RowMap
 from hdwarp.delegate.worlds import Worlds
 from hdwarp.delegate.written import WrittenGprims
 from hdwarp.errors import ArgumentError
-from hdwarp.stage.columns import (
-    Body,
-    Camera,
-    Gprim,
-    GprimKey,
-    Instancer,
-    Light,
-    LinkRules,
-    Material,
-    Site,
-    StageChanges,
-    StageColumns,
-    gprim_keys,
-    is_seen_by,
-)
+from hdwarp.stage.columns import Body, Camera, Gprim, GprimKey, Instancer, Site, StageChanges, StageColumns, gprim_keys, is_seen_by
 from hdwarp.stage.links import is_gprim_linked, link_sets
+from hdwarp.stage.looks import Light, LinkRules, Material
 
 _RECORDS = (Gprim, Material, Body, Camera, Site, Light)
 

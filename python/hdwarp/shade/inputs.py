@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warp as wp
 
-from hdwarp.stage.columns import MATERIAL_INPUTS
+from hdwarp.stage.looks import MATERIAL_INPUTS
 from hdwarp.tables.structs import MaterialColumns
 
 GREY = 0.5  # base colour of surfaces with neither material nor displayColor, as in hdEmbree

@@ -16,7 +16,7 @@ from hdwarp.shade.look import Look
 from hdwarp.shade.normal_maps import normal_map_kernel
 from hdwarp.shade.shadows import Shadows, ShadowSurface
 from hdwarp.shade.textures import shown_kernel
-from hdwarp.stage.columns import MATERIAL_INPUTS
+from hdwarp.stage.looks import MATERIAL_INPUTS
 from hdwarp.tables.structs import InstanceColumns, MaterialColumns, MeshColumns, Visibility
 
 LIT = ("color", "rgba8", "direct")

@@ -8,8 +8,9 @@ import numpy as np
 from pxr import Sdf, Usd, UsdGeom
 
 from hdwarp.errors import Diagnostics
-from hdwarp.stage.columns import Material, Primvar, Texture
+from hdwarp.stage.columns import Primvar
 from hdwarp.stage.images import ImageError, ImageFile, Images
+from hdwarp.stage.looks import Material, Texture
 from hdwarp.stage.meshes import RawMesh
 from hdwarp.stage.transforms import LARGEST
 

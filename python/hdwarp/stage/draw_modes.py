@@ -10,8 +10,8 @@ from pxr import Tf, Usd, UsdGeom
 
 from hdwarp.errors import Diagnostics
 from hdwarp.stage.cards import card_geometry, read_cards
-from hdwarp.stage.columns import Material
 from hdwarp.stage.images import Images
+from hdwarp.stage.looks import Material
 from hdwarp.stage.meshes import RawMesh
 from hdwarp.stage.open import plain_text
 from hdwarp.stage.transforms import LARGEST

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from pxr import Ar, Sdf, Tf
 
-from hdwarp.stage.columns import WRAPS, Image
+from hdwarp.stage.looks import WRAPS, Image
 from hdwarp.stage.open import plain_text
 
 _MOST_TEXELS = 2**28  # of one image: 16384 x 16384; in the table texels are counted by int32

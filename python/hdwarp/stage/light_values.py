@@ -9,8 +9,8 @@ from pxr import Usd
 
 from hdwarp.errors import Diagnostics
 from hdwarp.stage.colour_spaces import WORKING_SPACE, in_working_space
-from hdwarp.stage.columns import LinkRules, Texture
 from hdwarp.stage.images import ImageError, Images
+from hdwarp.stage.looks import LinkRules, Texture
 
 _AS_THE_IMAGE_SAYS = ("", "identity", "unknown", "auto", "linear")
 _TEXTURE_SPACES = {

@@ -12,9 +12,10 @@ from pxr import Gf, Tf, Usd, UsdLux
 
 from hdwarp.errors import Diagnostics
 from hdwarp.stage import light_sizes, transforms
-from hdwarp.stage.columns import DOME_PROJECTIONS, GeometryKind, Gprim, Light, LightKind
+from hdwarp.stage.columns import GeometryKind, Gprim
 from hdwarp.stage.images import Images
 from hdwarp.stage.light_values import LightValues
+from hdwarp.stage.looks import DOME_PROJECTIONS, Light, LightKind
 from hdwarp.stage.open import plain_text
 
 if TYPE_CHECKING:

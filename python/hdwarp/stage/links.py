@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from hdwarp.stage.columns import Gprim, Light, LinkRules
+from hdwarp.stage.columns import Gprim
+from hdwarp.stage.looks import Light, LinkRules
 
 MOST_SETS = 31  # of linked prims that a scene tells apart: bits of an int32
 

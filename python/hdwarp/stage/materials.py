@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pxr import Usd, UsdShade
 
 from hdwarp.errors import Diagnostics
-from hdwarp.stage.columns import Material
 from hdwarp.stage.images import Images
+from hdwarp.stage.looks import Material
 from hdwarp.stage.networks import Network
 from hdwarp.stage.omnipbr import is_omnipbr, read_omnipbr
 from hdwarp.stage.open import UNREADABLE, plain_text

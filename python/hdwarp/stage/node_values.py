@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from pxr import Usd, UsdShade
 
-from hdwarp.stage.columns import COLOUR_SPACES, WRAPS, Texture
 from hdwarp.stage.coordinates import Coordinates, laid
 from hdwarp.stage.images import ImageError, ImageFile
+from hdwarp.stage.looks import COLOUR_SPACES, WRAPS, Texture
 from hdwarp.stage.networks import Network, Unsupported, bounded, fit, identifier_of, produced, producing
 from hdwarp.stage.texture_files import read_files
 

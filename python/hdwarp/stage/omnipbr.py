@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from pxr import Usd, UsdShade
 
-from hdwarp.stage.columns import Material, Texture
 from hdwarp.stage.coordinates import Coordinates, turned
+from hdwarp.stage.looks import Material, Texture
 from hdwarp.stage.networks import Network, Unsupported, produced
 from hdwarp.stage.node_values import Value, product, scaled, texture_of_file
 from hdwarp.stage.surfaces import driven, ior_of, is_neutral, put, tell_dropped

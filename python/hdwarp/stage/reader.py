@@ -18,7 +18,7 @@ from hdwarp.errors import ArgumentError, Diagnostic, Diagnostics, NotSupported, 
 from hdwarp.garbage import no_collecting
 from hdwarp.stage import gather
 from hdwarp.stage.changes import StageEdits
-from hdwarp.stage.columns import Body, Camera, Gprim, GprimKey, Light, Material, Site, StageChanges, StageColumns
+from hdwarp.stage.columns import Body, Camera, Gprim, GprimKey, Site, StageChanges, StageColumns
 from hdwarp.stage.dirty import DirtyParts, dirty_parts
 from hdwarp.stage.expansion import FREE_PRIMS, MOST_PRIMS, Sizes
 from hdwarp.stage.facts import FactReader
@@ -26,6 +26,7 @@ from hdwarp.stage.layer_files import LayerFiles
 from hdwarp.stage.lights import gather_lights
 from hdwarp.stage.links import MOST_SETS, left_out
 from hdwarp.stage.lod import LodRoot
+from hdwarp.stage.looks import Light, Material
 from hdwarp.stage.meshes import MeshEntry
 from hdwarp.stage.open import UNREADABLE, metres_per_unit, plain_text, population_mask, report_composition, report_messages
 from hdwarp.stage.path_map import PathMap

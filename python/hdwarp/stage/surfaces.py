@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from pxr import Usd, UsdShade
 
-from hdwarp.stage.columns import OPACITY_MODES, Material, Texture
+from hdwarp.stage.looks import OPACITY_MODES, Material, Texture
 from hdwarp.stage.networks import Network, Unsupported, fit, identifier_of, leads_nowhere, produced, source_of
 from hdwarp.stage.node_values import Value, given_by, product
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pxr import Sdf, Usd, UsdShade
 
-from hdwarp.stage.columns import Image
 from hdwarp.stage.images import ImageError, ImageFile
+from hdwarp.stage.looks import Image
 from hdwarp.stage.networks import Network
 
 _UDIM = "<UDIM>"

@@ -9,8 +9,9 @@ from pxr import Usd, UsdShade
 
 from hdwarp.errors import Diagnostic, Diagnostics, OwnedDiagnostics
 from hdwarp.stage.bindings import binding_targets, bound_materials
-from hdwarp.stage.columns import Gprim, Light, Material
+from hdwarp.stage.columns import Gprim
 from hdwarp.stage.images import Images
+from hdwarp.stage.looks import Light, Material
 from hdwarp.stage.materials import read_material
 from hdwarp.stage.networks import nodes_outside
 from hdwarp.stage.path_map import PathMap

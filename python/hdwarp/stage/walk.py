@@ -9,12 +9,13 @@ from pxr import Gf, Usd
 
 from hdwarp.errors import Diagnostic, OwnedDiagnostics
 from hdwarp.stage import draw_modes, lod, shapes
-from hdwarp.stage.columns import GeometryKind, Material
+from hdwarp.stage.columns import GeometryKind
 from hdwarp.stage.expansion import Budget, Expansion
 from hdwarp.stage.facts import FactReader, Facts
 from hdwarp.stage.images import Images
 from hdwarp.stage.instancers import InstancerData, Instances
 from hdwarp.stage.lights import FoundLight
+from hdwarp.stage.looks import Material
 from hdwarp.stage.meshes import MeshEntry, MeshSet
 from hdwarp.stage.path_map import PathMap
 from hdwarp.stage.skinning import Skinning

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import warp as wp
 
-from hdwarp.stage.columns import Image, Light, LightKind, Texture
+from hdwarp.stage.looks import Image, Light, LightKind, Texture
 from hdwarp.tables import dome_maths
 from hdwarp.tables.storage import GrowingArray
 from hdwarp.tables.structs import GLOSSY_LEVELS, DomeTables

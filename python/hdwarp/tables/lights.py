@@ -13,7 +13,7 @@ from hdwarp.delegate.render_index import RenderIndex
 from hdwarp.delegate.rows import is_sparse
 from hdwarp.delegate.worlds import Worlds
 from hdwarp.launch import launch
-from hdwarp.stage.columns import Light, LightKind
+from hdwarp.stage.looks import Light, LightKind
 from hdwarp.tables.attributes import AttributeColumns, PrimRows
 from hdwarp.tables.bodies import BodyTable
 from hdwarp.tables.domes import DomeTable

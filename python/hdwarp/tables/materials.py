@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import warp as wp
 
-from hdwarp.stage.columns import MATERIAL_INPUTS, OPACITY_MODES, Material
+from hdwarp.stage.looks import MATERIAL_INPUTS, OPACITY_MODES, Material
 from hdwarp.tables.storage import GrowingArray
 from hdwarp.tables.structs import MaterialColumns
 from hdwarp.tables.textures import TextureTable

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import warp as wp
 
-from hdwarp.stage.columns import GeometryKind, LightKind
+from hdwarp.stage.columns import GeometryKind
+from hdwarp.stage.looks import LightKind
 
 vec8f = wp.types.vector(length=8, dtype=wp.float32)
 vec8i = wp.types.vector(length=8, dtype=wp.int32)
@@ -161,16 +162,16 @@ class MaterialColumns:
     ior: wp.array[wp.float32]
     occlusion: wp.array[wp.float32]
     opacity_mode: wp.array[wp.int32]  # TRANSPARENT, PRESENCE
-    textured: wp.array[wp.int32]  # bit k: input k of stage.columns.MATERIAL_INPUTS comes from a texture
+    textured: wp.array[wp.int32]  # bit k: input k of stage.looks.MATERIAL_INPUTS comes from a texture
     texture: wp.array[wp.int32]  # INPUT_COUNT a material: row of TextureColumns, -1 none
     material_id: wp.array[wp.int32]  # given out
 
 
-INPUT_COUNT = wp.constant(11)  # of stage.columns.MATERIAL_INPUTS
+INPUT_COUNT = wp.constant(11)  # of stage.looks.MATERIAL_INPUTS
 OPACITY_INPUT = wp.constant(7)  # where some are among them
 NORMAL_INPUT = wp.constant(10)
 
-TRANSPARENT = wp.constant(0)  # in the order of stage.columns.OPACITY_MODES
+TRANSPARENT = wp.constant(0)  # in the order of stage.looks.OPACITY_MODES
 PRESENCE = wp.constant(1)
 
 
@@ -209,7 +210,7 @@ HALVES = wp.constant(1)
 FLOATS = wp.constant(2)
 PRIMVAR = wp.constant(3)
 
-BLACK = wp.constant(0)  # in the order of stage.columns.WRAPS
+BLACK = wp.constant(0)  # in the order of stage.looks.WRAPS
 CLAMP = wp.constant(1)
 REPEAT = wp.constant(2)
 MIRROR = wp.constant(3)

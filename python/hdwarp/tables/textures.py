@@ -11,7 +11,7 @@ import warp as wp
 
 from hdwarp.delegate.rows import RowMap
 from hdwarp.errors import Diagnostic, Error, Severity
-from hdwarp.stage.columns import MATERIAL_INPUTS, WRAPS, Image, Material, Texture
+from hdwarp.stage.looks import MATERIAL_INPUTS, WRAPS, Image, Material, Texture
 from hdwarp.tables.storage import GrowingArray
 from hdwarp.tables.structs import MOST_LEVELS, PRIMVAR, TextureColumns
 from hdwarp.tables.texels import STORAGE, level_sizes, level_words, pyramid, pyramid_words
