@@ -269,6 +269,19 @@ def test_the_camera_lights_what_nothing_else_does(device):
     assert (sheet.look(stage, device, "unlit")["color"] == [*np.float32(sheet.BASE), 1.0]).all()
 
 
+def test_mesh_lights_which_light_nothing_leave_the_cameras_light(device):
+    stage = sheet.paper()
+    lamp = sheet.quad(stage, "/lamp", (2.0, 2.0), (3.0, 3.0), 1.0)
+    UsdLux.MeshLightAPI.Apply(lamp)
+    for integrator in ("fast", "preview"):
+        frame = sheet.look(stage, device, integrator)
+        same(frame["color"][..., :3] * np.pi / sheet.BASE, np.pi)
+        assert [(item.path, item.code) for item in frame.diagnostics] == [("/lamp", "light-type")]
+    sheet.light(stage, "DistantLight", angle=0.0, intensity=0.25)
+    for integrator in ("fast", "preview"):
+        same(sheet.irradiance(stage, device, integrator), 0.25)
+
+
 def test_invisible_lights_are_off(device):
     stage = sheet.paper()
     sheet.light(stage, "DistantLight", "/one", angle=0.0, intensity=0.5)

@@ -166,6 +166,7 @@ def test_mesh_lights(read):
     found = read(f'def Mesh "m" (prepend apiSchemas = ["MeshLightAPI"]) {{ {QUAD} {scaled(2, 1, 1)} bool inputs:normalize = 1 }}')
     assert (found.lights[0].kind, found.lights[0].mesh) == (LightKind.MESH, "/m")
     assert found.lights[0].radiance[0] == pytest.approx(1 / 12)
+    assert found.codes("/m") == ["light-type"]  # none lights anything yet
     found = read(f'def Mesh "m" (prepend apiSchemas = ["MeshLightAPI"]) {{ {QUAD} token visibility = "invisible" }}')
     assert [(item.visible, item.path) for item in found.lights] == [(False, "/m")]
     found = read('def Sphere "m" (prepend apiSchemas = ["MeshLightAPI"]) { double radius = 2; bool inputs:normalize = 1 }')
@@ -348,6 +349,9 @@ def test_too_many_links_are_told(read):
         ("CylinderLight", "float inputs:length = 0; bool treatAsLine = 1; bool inputs:normalize = 1", ["light-size"], 1, False),
         ("DistantLight", "float inputs:angle = nan; bool inputs:normalize = 0; float inputs:intensity = 2", ["light-value"], 2, True),
         ("SphereLight", "bool inputs:enableColorTemperature = 1; float inputs:colorTemperature = nan", ["light-value"], 1.0433, True),
+        ("SphereLight", "float inputs:shadow:distance = 2; float inputs:shadow:falloff = 1", ["light-value"], 1, True),
+        ("SphereLight", "float inputs:shadow:falloff = 1", [], 1, True),
+        ("SphereLight", "bool collection:shadowLink:includeRoot = 0", ["light-link"], 1, True),
         ("SphereLight", 'string treatAsPoint = "yes"', ["wrong-type"], 1, True),
         ("DomeLight_1", 'token poleAxis = "W"', ["light-value"], 1, True),
     ],

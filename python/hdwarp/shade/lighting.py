@@ -39,10 +39,18 @@ class Lighting:
 
 @wp.func
 def light_count_of(lights: LightColumns, world: wp.int32) -> wp.int32:
-    """How many lights a world has, those of all worlds among them."""
+    """How many lights a world has, those of all worlds among them; 0 where all are of a kind that lights nothing here."""
     if not lights.start:
         return 0
-    return lights.start[1] + lights.start[world + 2] - lights.start[world + 1]
+    count = lights.start[1] + lights.start[world + 2] - lights.start[world + 1]
+    lit = wp.int32(0)
+    for k in range(count):
+        shared = lights.start[1]
+        row = wp.where(k < shared, k, lights.start[world + 1] + k - shared)
+        if lights.kind[row] != MESH_LIGHT:
+            lit = count
+            break
+    return lit
 
 
 @wp.func

@@ -116,6 +116,9 @@ def read_light(
     _read_shadow(light, values, around.metres_per_unit)
     light.light_link, depends = values.links("lightLink")
     light.shadow_link, more = values.links("shadowLink")
+    if light.shadow_link is not None:
+        message = "shadow links are not supported; all that is drawn casts its shadows. Remove the collection shadowLink"
+        diagnostics.warning(path, "light-link", message)
     filters = prim.GetRelationship("light:filters")
     if filters and (targets := filters.GetTargets()):
         diagnostics.warning(path, "light-filter", f"light filters are not supported; <{targets[0]}> does nothing. Remove light:filters")
@@ -229,6 +232,8 @@ def _mesh_factor(light: Light, values: LightValues, around: Surroundings) -> flo
         area = light_sizes.sphere_area(gprim.transforms[0][:3, :3], 1.0)
     else:
         area = light_sizes.mesh_area(gprim.mesh.points, gprim.mesh.triangle_points, gprim.transforms[0])
+    message = "mesh lights are not supported; it is drawn, and lights nothing. Put a RectLight or SphereLight in its place"
+    values.diagnostics.warning(light.path, "light-type", message)
     return area / around.metres_per_unit**2 if _has_area(light, values, area) else 1.0
 
 
@@ -278,4 +283,7 @@ def _read_shadow(light: Light, values: LightValues, unit: float) -> None:
     distance, falloff = values.number("inputs:shadow:distance", -1.0), values.number("inputs:shadow:falloff", -1.0)
     light.shadow_distance = distance * unit if distance >= 0.0 else -1.0
     light.shadow_falloff = falloff * unit if falloff >= 0.0 else -1.0
+    if light.shadow and distance >= 0.0 and falloff > 0.0:
+        message = "inputs:shadow:falloff is not supported; shadows end where inputs:shadow:distance says. Remove it"
+        values.diagnostics.warning(light.path, "light-value", message)
     light.shadow_falloff_gamma = values.number("inputs:shadow:falloffGamma", 1.0, least=0.0)
