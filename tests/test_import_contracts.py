@@ -23,6 +23,7 @@ FLOORS: list[set[str]] = [
     {"shade", "aovs"},
     {
         "delegate.aov",
+        "delegate.layers",
         "delegate.progress",
         "delegate.render_buffer",
         "delegate.render_delegate",
