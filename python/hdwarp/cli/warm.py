@@ -91,7 +91,7 @@ def kernel_variants(device) -> list:
     for kind, any_hit in itertools.product(kinds, truth):
         kernels.append(ray_kernel(kind, any_hit, device.is_cpu))
         if device.is_cpu:
-            kernels.append(free_kernel(kind, any_hit))
+            kernels += [free_kernel(kind, any_hit, parallel) for parallel in ((False, True) if any_hit else (False,))]
     return kernels
 
 

@@ -118,9 +118,9 @@ class ColourPlan:
             done = k + 1
             if is_last:
                 break
-            samples = range(sample, sample + 1) if turn.is_point else range(sample * each, (sample + 1) * each)
+            samples = range(sample, sample + 1) if turn.sharp is not None else range(sample * each, (sample + 1) * each)
             lights = [look.lights.columns, look.lights.domes, k]
-            self._shadows.look(scene, surface, *lights, samples, packed=turn.is_point, visibility=self._visibility)
+            self._shadows.look(scene, surface, *lights, samples, sharp=turn.sharp, visibility=self._visibility)
             self._add_light(k, 1, self._visibility)
         steps.launch(*self._last)
 

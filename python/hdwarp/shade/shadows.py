@@ -19,6 +19,7 @@ from hdwarp.shade.domes import dome_towards
 from hdwarp.shade.light_samples import sample_light
 from hdwarp.shade.lighting import light_count_of, light_place, light_row
 from hdwarp.shade.look import TracedScene
+from hdwarp.stage.columns import LightKind
 from hdwarp.tables.structs import DOME_LIGHT, MESH_LIGHT, DomeTables, LightColumns, ViewRow, Visibility
 from hdwarp.trace.bundles import RayBundle, RayBundles, packets_of
 from hdwarp.trace.free import occluded
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 _OFFSET = wp.constant(3.0e-5)  # of the distance to the camera: how far above a surface rays start, and before a light they end
 _SHORT = wp.constant(3.0e-6)  # of its length: how far above a surface a ray from a light ends: what float32 and the tracer are good for
 _PIXELS = 32  # a job
+# How rays go in packets, much faster on the CPU: all from a light that is a point, or all the way to a distant one; 0: one by one.
+_FROM_LIGHT, _TO_SKY = wp.constant(1), wp.constant(2)
+_PACKED = {LightKind.POINT: 1, LightKind.DISTANT: 2, None: 0}
 
 
 @wp.struct
@@ -70,7 +74,7 @@ def _bundles_of_lights(
     packed: wp.int32,
     out: wp.array[RayBundle],
 ):
-    """A bundle a view, about the camera or, ``packed``, about light ``k``."""
+    """A bundle a view, about the camera or, ``packed`` (see `_FROM_LIGHT`), about light ``k``."""
     i = wp.tid()
     view = views[i]
     bundle = RayBundle()
@@ -91,7 +95,10 @@ def _bundles_of_lights(
     bundle.hides = view.hides
     if k < light_count_of(lights, view.world) and wp.isfinite(view.eye):
         row = light_row(lights, view.world, k)
-        if packed != 0:
+        if packed == _TO_SKY:
+            linear = lights.linear[row]
+            bundle.way = wp.normalize(wp.vec3f(linear[0, 2], linear[1, 2], linear[2, 2]))
+        if packed == _FROM_LIGHT:
             bundle.origin = lights.translation[row]
             if k < lights.start[1]:
                 bundle.origin -= view.global_offset
@@ -121,7 +128,7 @@ def _rays_to_lights(
     packed: wp.int32,
     out: ShadowRays,
 ):
-    """Rays towards light ``k`` of each view's world; ``packed``: from it."""
+    """Rays towards light ``k`` of each view's world; ``packed`` as `_FROM_LIGHT`: from it."""
     job = first + wp.tid() * step
     if job >= count:
         return
@@ -173,7 +180,7 @@ def _rays_to_lights(
                 direction = towards
                 far = distance * (1.0 - _OFFSET)
                 far = wp.min(far, lights.shadow_reach[row][0])
-                if packed != 0:
+                if packed == _FROM_LIGHT:
                     direction = -towards
                     out.limits[pixel] = wp.vec2f(distance - far, distance * (1.0 - _SHORT))
                 else:
@@ -260,25 +267,25 @@ class Shadows:
         k: int,
         samples: range,
         *,
-        packed: bool,
+        sharp: LightKind | None,
         visibility: wp.array,
     ) -> None:
         """Fill ``visibility`` (pixels,) with how much is seen of light ``k`` of each view's world, by samples number ``samples``.
-        ``packed``: it is a POINT light in all worlds: rays go in packets from there, much faster on the CPU. Device work only."""
-        device = self.device
-        inputs = [self._views, self._packets, self._tile_height, lights, k, int(packed)]
+        ``sharp``: it is a POINT or a DISTANT light without angle in all worlds: rays go in packets. Device work only."""
+        device, packed = self.device, _PACKED[sharp]
+        inputs = [self._views, self._packets, self._tile_height, lights, k, packed]
         wp.launch(_bundles_of_lights, dim=self._view_count, inputs=inputs, outputs=[self._bundles.rows], device=device)
-        origins = None if packed else self._rays.origins
+        origins = None if packed == 1 else self._rays.origins
         for sample in samples:
             views = [self._views, self._width, self._height]
-            shown = [surface.record, surface.positions, surface.geometric, surface.normals, lights, domes, k, sample, int(packed)]
+            shown = [surface.record, surface.positions, surface.geometric, surface.normals, lights, domes, k, sample, packed]
             launch(_rays_to_lights, self._view_count * self._height, [*views, *shown], [self._rays], device=device)
             through = None
             if scene.sheer is not None:
                 through = self._sheer_tracer().look(scene, origins, self._rays.directions, self._rays.limits, self._blocked)
             else:
                 traced = [self._bundles, origins, self._rays.directions, scene.meshes, scene.instances, scene.top]
-                occluded(*traced, kinds=scene.kinds, limits=self._rays.limits, out=self._blocked, device=device)
+                occluded(*traced, kinds=scene.kinds, limits=self._rays.limits, parallel=packed == 2, out=self._blocked, device=device)
             ends = [int(sample == samples[0]), int(sample == samples[-1])]
             jobs = -(-self._total.shape[0] // _PIXELS)
             launch(_gather, jobs, [self._rays, self._blocked, through, *ends], [self._total, visibility], device=device)

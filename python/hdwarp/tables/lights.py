@@ -86,7 +86,7 @@ MOST_SHADOWS = 64
 class LightTurn:
     """One light after another: those that have one number among the lights of their worlds."""
 
-    is_point: bool  # all of them are POINT lights
+    sharp: LightKind | None  # POINT, or DISTANT of such without angle, where all of them are that: their shadows have no soft edge
     strength: float  # of the strongest that casts shadows; 0: none does
 
 
@@ -314,7 +314,8 @@ class LightTable:
         for k in range(int(number.max(initial=-1)) + 1):
             lights = [self.lights[i] for i in np.unique(self.record[number == k])]
             casts = [light for light in lights if light.shadow and light.visible and light.kind is not LightKind.MESH]
-            turns.append(LightTurn(all(light.kind is LightKind.POINT for light in lights), max(map(_strength, casts), default=0.0)))
+            kinds = {_sharp_kind(light) for light in lights}
+            turns.append(LightTurn(kinds.pop() if len(kinds) == 1 else None, max(map(_strength, casts), default=0.0)))
         if len(turns) > MOST_SHADOWS:
             least = sorted((turn.strength for turn in turns), reverse=True)[MOST_SHADOWS - 1]
             strong = [k for k, turn in enumerate(turns) if turn.strength >= least][:MOST_SHADOWS]
@@ -340,6 +341,11 @@ class LightTable:
         rows = np.flatnonzero(self.body >= 0)
         for name in _PLACES:
             self._arrays[name].write_rows(rows, self._written[name][rows])
+
+
+def _sharp_kind(light: Light) -> LightKind | None:
+    is_sharp = light.kind is LightKind.POINT or (light.kind is LightKind.DISTANT and light.size[0] >= 1.0)
+    return light.kind if is_sharp else None
 
 
 def _size(light: Light) -> tuple[float, float, float, float]:

@@ -36,6 +36,7 @@ class RayBundle:
     masked: wp.int32  # 1: not traced, its results keep what they hold
     hides: wp.int32  # as in ViewRow
     culls: wp.int32
+    way: wp.vec3f  # of parallel rays, unit: `directions` then only say where there is a ray
 
 
 @wp.struct
@@ -80,6 +81,7 @@ def ray_bundles(
     masked: int | np.ndarray = 0,
     hides: int | np.ndarray = 0,
     culls: int | np.ndarray = 0,
+    way: np.ndarray | None = None,
     device: wp.Device | str,
 ) -> RayBundles:
     """Bundles at ``origins`` (B, 3) float64, each a grid of ``shape`` = (rows, columns) rays; results come one bundle after the other.
@@ -108,6 +110,7 @@ def ray_bundles(
         "masked": masked,
         "hides": hides,
         "culls": culls,
+        "way": np.zeros(3) if way is None else way,
     }
     table = np.zeros(max(count, 1), dtype=RayBundle.numpy_dtype())
     for name, value in values.items():

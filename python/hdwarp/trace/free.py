@@ -26,8 +26,9 @@ from hdwarp.trace.free_triangles import PACKET_BLOCKS, trace_mesh_free, trace_sh
 from hdwarp.trace.instances import NO_CHILD, ObjectFrame
 from hdwarp.trace.jobs import SceneKinds
 from hdwarp.trace.nodes import STACK, push_children
+from hdwarp.trace.parallel_packet import choose_near, load_origins, parallel_tile, start_parallel
 from hdwarp.trace.pixels import DEPTH_SLACK, depth_of, lowest_key, vec16i
-from hdwarp.trace.rays import Frustum, TileRays, exact_object_rays, frustum_of, object_rays, place_exactly, screen_of, widen_rays
+from hdwarp.trace.rays import Frustum, TileRays, exact_object_rays, frustum_of, object_rays, place_exactly, screen_of, widen, widen_rays
 from hdwarp.trace.shapes import MISS
 from hdwarp.trace.single import launch_rays, trace_rays
 from hdwarp.trace.swept_packet import trace_swept
@@ -36,9 +37,10 @@ RUN_LENGTH = 4  # packets a job takes, so that the memory it works in is set up 
 
 
 @functools.cache
-def free_kernel(kinds: SceneKinds, any_hit: bool) -> wp.Kernel:
-    """The kernel for scenes of these kinds."""
+def free_kernel(kinds: SceneKinds, any_hit: bool, parallel: bool = False) -> wp.Kernel:
+    """The kernel for scenes of these kinds. ``parallel``: of rays that go their bundle's way from anywhere, else from its origin."""
     HAS_MESH, HAS_SHAPES, HAS_SWEPT, ANY_HIT, RUN = kinds.mesh, kinds.shapes, kinds.swept, any_hit, RUN_LENGTH
+    PARALLEL = parallel
 
     @wp.kernel(enable_backward=False, module="unique", module_options=LANE_OPTIONS)
     def trace_packets(
@@ -48,6 +50,7 @@ def free_kernel(kinds: SceneKinds, any_hit: bool) -> wp.Kernel:
         bundles: wp.array[RayBundle],
         bundle_count: wp.int32,
         packet_count: wp.int32,
+        origins: wp.array[wp.vec3f],
         directions: wp.array[wp.vec3f],
         limits: wp.array[wp.vec2f],
         meshes: MeshColumns,
@@ -78,24 +81,35 @@ def free_kernel(kinds: SceneKinds, any_hit: bool) -> wp.Kernel:
         for packet in range(job * RUN, wp.min(job * RUN + RUN, packet_count)):
             bundle = bundles[bundle_of_packet(bundles, bundle_count, packet)]
             patch = patch_of(bundle, packet - bundle.first_packet)
-            load_directions(bundle, patch, directions, dx, dy, dz, state)
+            if PARALLEL:
+                load_origins(bundle, patch, origins, directions, dx, dy, dz, state)
+            else:
+                load_directions(bundle, patch, directions, dx, dy, dz, state)
 
             more = wp.bool(bundle.masked == 0)
             while more:  # once, unless the rays are spread over more than one tile can hold
-                axes = choose_axes(dx, dy, dz, state)
-                more = axes.members < axes.waiting
                 rays = TileRays()
-                if axes.members > 0:
-                    rays = tile_of(axes, dx, dy, dz, state)
-                    settle_places(rays, dx, dy, dz, state, xs, ys, stretches, bounds)
-                start_rays(bundle, patch, limits, dx, dy, dz, state, stretches, near_keys, keys, slots, owners, ranks)
-                near_top = highest_key(near_keys)
-                near = (1.0 - DEPTH_SLACK) / near_top  # +inf where there is no ray: nothing is visited
+                if PARALLEL:
+                    axes, reach = choose_near(bundle.way, dx, dy, dz, state)
+                    more = axes.members < axes.waiting
+                    if axes.members > 0:
+                        rays = parallel_tile(axes, reach, dx, dy, dz, state, xs, ys, bounds)
+                    start_parallel(bundle, patch, limits, axes.axis, dx, dy, dz, state, near_keys, keys, slots, owners, ranks)
+                    near = -highest_key(near_keys)
+                    near -= DEPTH_SLACK * wp.abs(near)
+                else:
+                    axes = choose_axes(dx, dy, dz, state)
+                    more = axes.members < axes.waiting
+                    if axes.members > 0:
+                        rays = tile_of(axes, dx, dy, dz, state)
+                        settle_places(rays, dx, dy, dz, state, xs, ys, stretches, bounds)
+                    start_rays(bundle, patch, limits, dx, dy, dz, state, stretches, near_keys, keys, slots, owners, ranks)
+                    near = (1.0 - DEPTH_SLACK) / highest_key(near_keys)  # +inf where there is no ray: nothing is visited
                 key_floor = lowest_key(keys, PACKET_BLOCKS)
-                far = depth_of(key_floor, False)
+                far = depth_of(key_floor, PARALLEL)
 
                 for which in range(2):  # the tree of the bundle's own world, then the global one
-                    origin = bundle.origin
+                    origin = bundle.origin + widen(rays.origin)
                     root = bundle.root
                     if which == 1:
                         origin = origin + bundle.global_offset
@@ -103,7 +117,7 @@ def free_kernel(kinds: SceneKinds, any_hit: bool) -> wp.Kernel:
                     size = wp.int32(0)
                     frustum = Frustum()
                     if root >= 0 and axes.members > 0 and key_floor < wp.inf:
-                        frustum = place_exactly(frustum_of(screen_of(rays, 0.0, False, False)), origin)
+                        frustum = place_exactly(frustum_of(screen_of(rays, 0.0, PARALLEL, PARALLEL)), origin)
                         stack[0] = root
                         stack_depth[0] = -MISS
                         size = 1
@@ -126,12 +140,13 @@ def free_kernel(kinds: SceneKinds, any_hit: bool) -> wp.Kernel:
                                 if HAS_MESH:
                                     if kind == MESH:
                                         inverse = inverse_of(instances.world_from_object[instance])
-                                        frame.rays = object_rays(rays, axes.axis, offset, inverse, False, False)
+                                        frame.rays = object_rays(rays, axes.axis, offset, inverse, PARALLEL, PARALLEL)
                                         key_floor = trace_mesh_free(
                                             meshes,
                                             instances.geometry[source],
                                             frame,
                                             near,
+                                            PARALLEL,
                                             ANY_HIT,
                                             stack,
                                             stack_depth,
@@ -150,15 +165,15 @@ def free_kernel(kinds: SceneKinds, any_hit: bool) -> wp.Kernel:
                                 if HAS_SWEPT:
                                     if is_swept(kind):
                                         inverse = inverse_of(instances.world_from_object[instance])
-                                        frame.rays = object_rays(rays, axes.axis, offset, inverse, False, False)
+                                        frame.rays = object_rays(rays, axes.axis, offset, inverse, PARALLEL, PARALLEL)
                                         key_floor = trace_swept(
                                             kind,
                                             meshes,
                                             instances.geometry[source],
                                             frame,
                                             near,
-                                            False,
-                                            False,
+                                            PARALLEL,
+                                            PARALLEL,
                                             ANY_HIT,
                                             stack,
                                             stack_depth,
@@ -181,13 +196,14 @@ def free_kernel(kinds: SceneKinds, any_hit: bool) -> wp.Kernel:
                                 if HAS_SHAPES:
                                     if is_shape(kind):
                                         placed = instances.world_from_object[instance]
-                                        exact = exact_object_rays(widen_rays(rays), axes.axis, offset, placed, False, False)
+                                        exact = exact_object_rays(widen_rays(rays), axes.axis, offset, placed, PARALLEL, PARALLEL)
                                         key_floor = trace_shape_free(
                                             kind,
                                             instances.shape,
                                             source,
                                             frame,
                                             exact,
+                                            PARALLEL,
                                             ANY_HIT,
                                             xs,
                                             ys,
@@ -197,7 +213,7 @@ def free_kernel(kinds: SceneKinds, any_hit: bool) -> wp.Kernel:
                                             owners,
                                             ranks,
                                         )
-                                far = depth_of(key_floor, False)
+                                far = depth_of(key_floor, PARALLEL)
                                 if ANY_HIT and key_floor == wp.inf:
                                     size = 0
 
@@ -238,7 +254,7 @@ def trace_free(
     if device.is_cuda:
         arguments = {"kinds": kinds, "limits": limits, "any_hit": any_hit, "blocked": blocked, "device": device}
         return trace_rays(bundles, None, directions, meshes, instances, top, hits, **arguments)
-    rays = [directions, limits]
+    rays = [None, directions, limits]
     kernel, count = free_kernel(kinds, any_hit), bundles.packet_count
     return launch_rays(kernel, count, RUN_LENGTH, bundles, rays, meshes, instances, top, hits, blocked, device)
 
@@ -253,16 +269,21 @@ def occluded(
     *,
     kinds: SceneKinds,
     limits: wp.array | None = None,
+    parallel: bool = False,
     out: wp.array | None = None,
     device: wp.Device | str,
 ) -> wp.array:
     """(rays of all bundles,) bool: whether anything lies on a ray within its range. For shadows: with the light at a bundle's origin and
     directions from there to the points, rays go in packets; with ``origins`` given, one by one. ``limits``: see `trace_rays`; the far
-    limit is the distance to the other end less what self-shadowing asks for."""
+    limit is the distance to the other end less what self-shadowing asks for. ``parallel``: rays from ``origins`` that all go their bundle's
+    `way` go in packets too."""
     device = wp.get_device(device)
     out = wp.zeros(bundles.ray_count, dtype=wp.bool, device=device) if out is None else out
     options = {"kinds": kinds, "limits": limits, "any_hit": True, "blocked": out, "device": device}
-    if origins is None:
+    if parallel and device.is_cpu:
+        kernel, rays = free_kernel(kinds, True, True), [origins, directions, limits]
+        launch_rays(kernel, bundles.packet_count, RUN_LENGTH, bundles, rays, meshes, instances, top, None, out, device)
+    elif origins is None:
         trace_free(bundles, directions, meshes, instances, top, **options)
     else:
         trace_rays(bundles, origins, directions, meshes, instances, top, **options)

@@ -1,6 +1,7 @@
 """trace.free_triangles: triangles and shapes against a packet whose rays lie anywhere in its tile. Warp functions only.
 
-A packet of rays from one point is a tile (see trace.rays) whose pixels lie anywhere: ray i at (x, y) in [0, 15] x [0, 7]. All that is
+A packet of rays from one point, or ``parallel`` ones, is a tile (see trace.rays) whose pixels lie anywhere: ray i at (x, y) in [0, 15] x
+[0, 7]. All that is
 affine over a tile stays affine, and cracks stay shut. Rays come in four blocks of 16.
 """
 
@@ -9,10 +10,10 @@ from __future__ import annotations
 import warp as wp
 
 from hdwarp.tables.structs import MeshColumns, vec16f
-from hdwarp.trace.instances import NO_CHILD, ObjectFrame, prefetch_leaf, prefetch_node
+from hdwarp.trace.instances import NO_CHILD, ObjectFrame, mesh_reach, prefetch_leaf, prefetch_node
 from hdwarp.trace.nodes import push_children
 from hdwarp.trace.pixels import depth_of, key_of, lowest_key, take_won, vec16i
-from hdwarp.trace.rays import LAST_X, LAST_Y, ExactRays, Screen, TileRays, exact_direction, frustum_of, place, screen_of
+from hdwarp.trace.rays import LAST_X, LAST_Y, ExactRays, Screen, TileRays, exact_direction, exact_origin, frustum_of, place, screen_of
 from hdwarp.trace.shapes import MISS, shape_interval
 from hdwarp.trace.triangles import candidate, edge_function, greatest, highest, key_function, smallest
 
@@ -116,6 +117,7 @@ def trace_leaf_free(
     key_floor: wp.float32,
     rank: wp.int32,
     single_sided: wp.bool,
+    parallel: wp.bool,
     any_hit: wp.bool,
     bounds: wp.array[wp.vec4f],
     xs: wp.array[vec16f],
@@ -151,16 +153,19 @@ def trace_leaf_free(
         b = wp.vec3f(bx[lane], by[lane], bz[lane]) - rays.origin
         c = wp.vec3f(cx[lane], cy[lane], cz[lane]) - rays.origin
         normal = wp.cross(b - a, c - a)
-        distance = wp.dot(normal, a)  # > 0: the rays see the back
+        distance = wp.dot(normal, a)
         facing = wp.dot(normal, rays.direction)
-        sign = wp.where(distance < 0.0, -1.0, 1.0)
-        f = edge_function(a, b, sign, rays, False)
-        g = edge_function(b, c, sign, rays, False)
-        h = edge_function(c, a, sign, rays, False)
-        key = key_function(normal, distance, facing, rays, False, False)
+        side = wp.where(parallel, facing, distance)  # > 0: the rays see the back
+        sign = wp.where(side < 0.0, -1.0, 1.0)
+        f = edge_function(a, b, sign, rays, parallel)
+        g = edge_function(b, c, sign, rays, parallel)
+        h = edge_function(c, a, sign, rays, parallel)
+        key = key_function(normal, distance, facing, rays, parallel, parallel)
         wa = wp.dot(screen.depth, a)
         wb = wp.dot(screen.depth, b)
         wc = wp.dot(screen.depth, c)
+        if parallel:
+            wa, wb, wc = wa + screen.constant, wb + screen.constant, wc + screen.constant  # nothing but it
         ra, rb, rc = 1.0 / wa, 1.0 / wb, 1.0 / wc
         xa, xb, xc = wp.dot(screen.across, a) * ra, wp.dot(screen.across, b) * rb, wp.dot(screen.across, c) * rc
         ya, yb, yc = wp.dot(screen.down, a) * ra, wp.dot(screen.down, b) * rb, wp.dot(screen.down, c) * rc
@@ -175,10 +180,10 @@ def trace_leaf_free(
         mask += wp.where(overlaps(bounds_2, x0, x1, y0, y1), 4, 0)
         mask += wp.where(overlaps(bounds_3, x0, x1, y0, y1), 8, 0)
         key_top = highest(key)
-        useful = wp.abs(1.0 / distance) < 1.0e37 and wp.abs(distance) < 1.0e37  # neither degenerate nor overflowing nor NaN
+        useful = wp.abs(1.0 / side) < 1.0e37 and wp.abs(side) < 1.0e37  # neither degenerate nor overflowing nor NaN
         useful = useful and highest(f) >= 0.0 and highest(g) >= 0.0 and highest(h) >= 0.0
         useful = useful and key_top + 1.0e-6 * wp.abs(key_top) >= key_floor
-        useful = useful and not (single_sided and distance > 0.0)
+        useful = useful and not (single_sided and side > 0.0)
         f0[lane] = f[0]
         f1[lane] = f[1]
         f2[lane] = f[2]
@@ -213,6 +218,7 @@ def trace_mesh_free(
     mesh: wp.int32,
     frame: ObjectFrame,
     near: wp.float32,
+    parallel: wp.bool,
     any_hit: wp.bool,
     stack: wp.array[wp.int32],
     stack_depth: wp.array[wp.float32],
@@ -233,11 +239,15 @@ def trace_mesh_free(
     root = meshes.root[mesh]
     if root < 0:
         return key_floor
-    screen = screen_of(rays, 0.0, False, False)
+    reach = wp.float32(0.0)
+    if parallel:
+        reach = mesh_reach(meshes, root, rays.origin)
+    screen = screen_of(rays, reach, parallel, parallel)
     frustum = place(frustum_of(screen), rays.origin)
     for block in range(PACKET_BLOCKS):
         mine[block] = vec16i(-1)
-    far = depth_of(key_floor, False)
+    near -= rays.shift
+    far = depth_of(key_floor, parallel) - rays.shift
     stack[floor] = root
     stack_depth[floor] = -MISS
     size = floor + 1
@@ -265,6 +275,7 @@ def trace_mesh_free(
                     key_floor,
                     frame.rank,
                     frame.single_sided,
+                    parallel,
                     any_hit,
                     bounds,
                     xs,
@@ -277,7 +288,7 @@ def trace_mesh_free(
                 if changed:
                     touched = True
                     key_floor = lowest_key(keys, PACKET_BLOCKS)
-                    far = depth_of(key_floor, False)
+                    far = depth_of(key_floor, parallel) - rays.shift
                     if any_hit and key_floor == wp.inf:
                         size = floor
     if touched:
@@ -292,6 +303,7 @@ def trace_shape_free(
     source: wp.int32,
     frame: ObjectFrame,
     rays: ExactRays,
+    parallel: wp.bool,
     any_hit: wp.bool,
     xs: wp.array[vec16f],
     ys: wp.array[vec16f],
@@ -314,14 +326,16 @@ def trace_shape_free(
         entries = vec16f()
         exits = vec16f()
         for p in range(16):
-            interval = shape_interval(kind, shapes, source, rays.origin, exact_direction(rays, wp.float64(x[p]), wp.float64(y[p])))
-            entries[p] = wp.float32(interval[0])
-            exits[p] = wp.float32(interval[1])
+            column, line = wp.float64(x[p]), wp.float64(y[p])
+            origin = exact_origin(rays, column, line, parallel)
+            interval = shape_interval(kind, shapes, source, origin, exact_direction(rays, column, line))
+            entries[p] = wp.float32(interval[0] + rays.shift)
+            exits[p] = wp.float32(interval[1] + rays.shift)
         for p in range(16):
             entry, exit = entries[p], exits[p]
-            entry_key, exit_key = key_of(entry, False), key_of(exit, False)
-            entry_counts = entry_key <= near[p] and entry > 0.0
-            exit_counts = exit_key <= near[p] and exit > 0.0 and not frame.single_sided
+            entry_key, exit_key = key_of(entry, parallel), key_of(exit, parallel)
+            entry_counts = entry_key <= near[p] and (parallel or entry > 0.0)
+            exit_counts = exit_key <= near[p] and (parallel or exit > 0.0) and not frame.single_sided
             key = wp.where(entry_counts, entry_key, exit_key)
             hit = entry <= exit and (entry_counts or exit_counts)
             wins = hit and (key > best[p] or (key == best[p] and frame.rank < rank[p]))

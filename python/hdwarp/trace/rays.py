@@ -168,11 +168,13 @@ def exact_world_rays(view: ViewRow, x: wp.int32, y: wp.int32) -> ExactRays:
 
 @wp.func
 def widen_rays(rays: TileRays) -> ExactRays:
-    """Rays from one point, taken at their word; their origin is left to the caller."""
+    """Rays taken at their word; their origin is left to the caller."""
     exact = ExactRays()
     exact.direction = widen(rays.direction)
     exact.direction_dx = widen(rays.direction_dx)
     exact.direction_dy = widen(rays.direction_dy)
+    exact.origin_dx = widen(rays.origin_dx)
+    exact.origin_dy = widen(rays.origin_dy)
     return exact
 
 
