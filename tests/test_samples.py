@@ -32,6 +32,8 @@ def test_there_are_samples():
         "robot_cell.usda",
         "curves.usda",
         "points.usda",
+        "lights.usda",
+        "surfaces.usda",
     } <= set(SAMPLES)
 
 

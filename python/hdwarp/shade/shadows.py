@@ -19,7 +19,7 @@ from hdwarp.shade.domes import dome_towards
 from hdwarp.shade.light_samples import sample_light
 from hdwarp.shade.lighting import light_count_of, light_place, light_row
 from hdwarp.shade.look import TracedScene
-from hdwarp.stage.columns import LightKind
+from hdwarp.stage.looks import LightKind
 from hdwarp.tables.structs import DOME_LIGHT, MESH_LIGHT, DomeTables, LightColumns, ViewRow, Visibility
 from hdwarp.trace.bundles import RayBundle, RayBundles, packets_of
 from hdwarp.trace.free import occluded

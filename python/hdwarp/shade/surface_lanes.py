@@ -21,7 +21,8 @@ from hdwarp.shade.inputs import (
 from hdwarp.shade.surface import diffuse_part, specular_at_edge, specular_at_zero
 from hdwarp.tables.structs import TRANSPARENT, ViewRow
 
-_LEAST = 1.0e-4  # cosine towards the viewer: what is seen faces him
+_LEAST = 1.0e-4  # cosine towards the viewer: what is seen faces him ...
+_FACING = wp.constant(0.5)  # ... by this part of what its facet does, however smooth normals turn away: no rims of Fresnel on flat faces
 # Rows of the matrix that says what a block of pixels sees, a column a lane.
 KR, KG, KB = wp.constant(0), wp.constant(1), wp.constant(2)  # reflected diffusely
 ZR, ZG, ZB = wp.constant(3), wp.constant(4), wp.constant(5)  # and like a mirror, looked at squarely
@@ -223,7 +224,7 @@ def place_surface(lanes: int, given: bool) -> wp.Function:
             surface[NX, lane] = nx
             surface[NY, lane] = ny
             surface[NZ, lane] = nz
-            surface[N_V, lane] = wp.max(nx * dx + ny * dy + nz * dz, _LEAST)
+            surface[N_V, lane] = wp.max(nx * dx + ny * dy + nz * dz, wp.max(_FACING * wp.abs(faces), _LEAST))
         return surface
 
     return place
