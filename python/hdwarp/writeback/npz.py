@@ -5,7 +5,8 @@ once; `read_npz` gives it under both); `world_from_camera` (4, 4), `origin` (3,)
 `ray_coefficients` (6, 3) as `Frame.ray_coefficients` explains: with a depth plane they give points for any camera, one without K too;
 `data_window` (4,), `image_size` (2,), `pixel_aspect_ratio`, `metres_per_unit`;
 `prim_paths`, `material_paths`, `body_paths` (text, may be empty); `camera`, `product`, `stage`, `lens`, `color_space` (of `color`,
-`direct`, `albedo`, `emission`), `units` (n, 2: AOV, unit), `software` (text). Absent where there is none: `K` (3, 3), `time`, `distortion_model`
+`direct`, `albedo`, `emission`), `units` (n, 2: AOV, unit), `software`
+(text). Absent where there is none: `K` (3, 3), `time`, `distortion_model`
 and `distortion_coefficients`. Nothing is pickled: `np.load(path)` reads all of it.
 """
 
