@@ -368,6 +368,21 @@ def test_a_light_of_all_worlds_and_one_of_each(device):
             same(image, 0.25 + 2.0 * sheet.from_point((0, 0, 1.5), sheet.places()))
 
 
+@pytest.mark.parametrize("integrator", ["fast", "preview"])
+def test_a_lamp_outside_of_the_worlds_is_as_near_to_each_as_it_is(device, integrator):
+    """Worlds on a line, and a lamp that all see: from each it is elsewhere."""
+    stage = environment(with_light=False)
+    sheet.point(stage, (0.5, 0.25, 2.0), 3.0, "/lamp")
+    settings = hdwarp.RenderSettings(integrator=integrator)
+    with hdwarp.Scene(stage, device=device, worlds=[hdwarp.replicate("/env", count=3, spacing=(4.0, 4.0))]) as scene:
+        origins = scene.worlds.origin.copy()
+        sensor = hdwarp.SensorCamera(scene, cameras="*/c", resolution=(sheet.SIZE, sheet.SIZE), settings=settings)
+        images = views(sensor, scene.state())
+    assert np.linalg.norm(origins - origins[0], axis=1).max() > 3.0
+    for image, origin in zip(images, origins, strict=True):
+        same(image, 3.0 * sheet.from_point(np.array([0.5, 0.25, 2.0]) - origin, sheet.places()), rtol=2e-4)
+
+
 def test_worlds_without_lights_have_the_cameras(device):
     """Worlds that differ: one has a lamp, the other none."""
     stage = Usd.Stage.CreateInMemory()
