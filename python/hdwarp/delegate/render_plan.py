@@ -370,6 +370,7 @@ class RenderPlan:
             sample_count=sample_count,
             blended=tables.has_blending,
             lights=lights,
-            scene=functools.partial(self.record.traced_scene, settings.textures) if settings.shadows and lights is not None else None,
+            shadows=settings.shadows,
+            scene=functools.partial(self.record.traced_scene, settings.textures),
             **options,
         )

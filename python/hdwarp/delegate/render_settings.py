@@ -30,7 +30,12 @@ DESCRIPTORS = (
     ),
     SettingDescriptor("headlight", "Camera light", True, "light stages that have no lights from the camera, and by a soft dome"),
     SettingDescriptor("shadows", "Shadows", None, "lights cast shadows; None: in 'preview'"),
-    SettingDescriptor("ambient_occlusion", "Ambient occlusion", False, "the camera's dome is darker where little of it is seen"),
+    SettingDescriptor(
+        "ambient_occlusion",
+        "Ambient occlusion",
+        False,
+        "light from all around (the camera's dome, domes without shadows) is less where what is near is in its way",
+    ),
     SettingDescriptor("textures", "Textures", True, "materials show their textures, else one colour: the mean of the texture"),
     SettingDescriptor("light_samples", "Light samples", 16, "shadow rays a pixel towards a light that is no point, shared by the samples"),
     SettingDescriptor("cull", "Cull back faces", False, "look through back faces of prims that are not doubleSided"),

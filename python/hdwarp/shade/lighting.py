@@ -10,7 +10,7 @@ from hdwarp.shade.inputs import SurfaceConstants, SurfacePlanes
 from hdwarp.shade.light_lanes import reflect_point, reflect_shape, see_light
 from hdwarp.shade.light_samples import shaping
 from hdwarp.shade.sky_lanes import reflect_camera, reflect_sky
-from hdwarp.shade.surface_lanes import COAT, load_surface, place_surface
+from hdwarp.shade.surface_lanes import COAT, OPEN, load_surface, place_surface
 from hdwarp.tables.structs import DISTANT_LIGHT, DOME_LIGHT, MESH_LIGHT, POINT_LIGHT, DomeTables, LightColumns, ViewRow
 
 HEADLIGHT = 0.65  # radiance that white paper facing the camera has by the camera's light ...
@@ -33,6 +33,7 @@ class Lighting:
     texels: wp.array[wp.float32]  # those of `domes`, three a texel
     visibility: wp.array[wp.float32]  # how much of each of these lights a pixel sees: a plane a light; null: all of it
     stride: wp.int32  # pixels of a plane
+    openness: wp.array[wp.float32]  # by pixel: how much of its surroundings is free; null: not asked
     sources: wp.array[wp.int32]  # InstanceColumns.source and .light_links; null where every light lights everything
     links: wp.array[wp.int32]
 
@@ -136,6 +137,7 @@ def lighting_kernel(lanes: int, given: bool, lit: bool) -> wp.Kernel:
     load, place = load_surface(lanes), place_surface(lanes, given)
     weigh, see, reflect = weigh_light(lanes), see_light(lanes), reflect_shape(lanes)
     reflect_sharp, reflect_dome, reflect_own = reflect_point(lanes), reflect_sky(lanes), reflect_camera(lanes)
+    load_scalars = load_columns(lanes, 1)
     triples = wp.types.matrix(shape=(3, lanes), dtype=wp.float32)
     floats = wp.types.vector(length=lanes, dtype=wp.float32)
     ints = wp.types.vector(length=lanes, dtype=wp.int32)
@@ -206,6 +208,10 @@ def lighting_kernel(lanes: int, given: bool, lit: bool) -> wp.Kernel:
                 most = wp.max(most, material[lane])
             same = wp.where(least == most, most, -1)
             surface = load(material, same, constants, planes, lighting.fades, low, high, pixel)
+            if lighting.openness:
+                free_around = load_scalars(lighting.openness, low, high, pixel)
+                for lane in range(LANES):
+                    surface[OPEN, lane] = surface[OPEN, lane] * free_around[0, lane]
             way = view.first_ray + run.y * view.width + run.x + block * LANES
             surface = place(surface, view, ray, run.x + block * LANES, way, normals, geometric, directions, low, high, pixel)
             coated = wp.int32(0)

@@ -56,7 +56,8 @@ class Look:
 
     lit: bool = True  # False: the base colour alone
     camera_light: bool = True  # where a world has no lights, the camera has one
-    ambient_occlusion: bool = False
+    ambient_occlusion: bool = False  # what is near takes from light that comes from all around; needs a scene
+    shadows: bool = True  # lights cast them; needs a scene
     light_samples: int = 16  # of a light that is no point, for all samples of a pixel together
     sample_count: int = 1  # of a pixel
     textures: TextureColumns | None = None  # those of the materials; None: no material has one
@@ -66,4 +67,9 @@ class Look:
     textured: Mapping[str, Collection[int]] = field(default_factory=dict)
     blended: bool = False  # some surfaces let what is behind them shine through
     lights: Lights | None = None  # None: there are none
-    scene: Callable[[], TracedScene] | None = None  # as it is now; None: no shadows
+    scene: Callable[[], TracedScene] | None = None  # as it is now; None: none of both
+
+    @property
+    def is_traced(self) -> bool:
+        """Whether rays say how much of the light comes to what is seen."""
+        return self.scene is not None and (self.ambient_occlusion or (self.shadows and self.lights is not None))

@@ -59,7 +59,7 @@ class Seen:
 
 
 def needs_positions(look: Look, asked: Mapping[str, wp.array]) -> bool:
-    return look.lit and look.lights is not None and any(name in asked for name in LIT)
+    return look.lit and (look.lights is not None or look.is_traced) and any(name in asked for name in LIT)
 
 
 def shown_inputs(look: Look, asked: Collection[str]) -> list[str]:
@@ -86,9 +86,11 @@ class ColourPlan:
         self._direct = steps.scratch(wp.vec3f) if self._is_lit else None
         self._shadows: Shadows | None = None
         self._last = self._colours(clears)
-        if self._is_lit and look.scene is not None and look.lights is not None:
+        self._visibility = self._openness = None
+        if self._is_lit and look.is_traced:
             self._shadows = Shadows(steps.views, steps.view_count, steps.width, steps.height, device=steps.device)
             self._visibility = steps.scratch(wp.float32)
+            self._openness = steps.scratch(wp.float32) if look.ambient_occlusion else None
             return
         if self._is_lit:
             for kernel, arguments in self._lighting(0, _MANY, None, begin=True):
@@ -108,10 +110,13 @@ class ColourPlan:
         surface = ShadowSurface(seen.record, seen.positions, seen.geometric, self._normal)
         scene = look.scene()
         each = max(1, look.light_samples // look.sample_count)
+        if self._openness is not None:
+            self._shadows.look_around(scene, surface, range(sample * each, (sample + 1) * each), openness=self._openness)
+        turns = look.lights.turns if look.lights is not None else []
         done = 0  # lights; those between two that cast shadows are added at once
-        for k, turn in enumerate([*look.lights.turns, None]):
+        for k, turn in enumerate([*turns, None]):
             is_last = turn is None
-            if not is_last and turn.strength == 0.0:
+            if not is_last and (turn.strength == 0.0 or not look.shadows):
                 continue
             if k > done or (is_last and k == 0):
                 self._add_light(done, k - done, None)
@@ -178,6 +183,8 @@ class ColourPlan:
             lighting.sources, lighting.links = seen.instances.source, seen.instances.light_links
         lighting.first, lighting.count, lighting.fades = first, count, int(look.blended)
         lighting.camera, lighting.dome = (HEADLIGHT, SOFT_DOME) if look.camera_light else (0.0, 0.0)
+        if visibility is None and self._openness is not None:  # else what is in the way is known
+            lighting.openness = self._openness
         if visibility is not None:
             lighting.visibility, lighting.stride = visibility, steps.pixel_count
         normals = [steps.scalars(plane) for plane in (self._normal, seen.geometric, seen.positions)]

@@ -15,7 +15,7 @@ import warp as wp
 
 from hdwarp.launch import launch
 from hdwarp.shade.area_lights import LightForm, light_form
-from hdwarp.shade.domes import dome_towards
+from hdwarp.shade.domes import direction_from, dome_towards
 from hdwarp.shade.light_samples import sample_light
 from hdwarp.shade.lighting import light_count_of, light_place, light_row
 from hdwarp.shade.look import TracedScene
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 _OFFSET = wp.constant(3.0e-5)  # of the distance to the camera: how far above a surface rays start, and before a light they end
 _SHORT = wp.constant(3.0e-6)  # of its length: how far above a surface a ray from a light ends: what float32 and the tracer are good for
+_REACH = wp.constant(0.5)  # of the distance to the camera: how far away what darkens a surface's surroundings may be
+_NO_LIGHT = wp.constant(-1)
 _PIXELS = 32  # a job
 # How rays go in packets, much faster on the CPU: all from a light that is a point, or all the way to a distant one; 0: one by one.
 _FROM_LIGHT, _TO_SKY = wp.constant(1), wp.constant(2)
@@ -74,7 +76,8 @@ def _bundles_of_lights(
     packed: wp.int32,
     out: wp.array[RayBundle],
 ):
-    """A bundle a view, about the camera or, ``packed`` (see `_FROM_LIGHT`), about light ``k``."""
+    """A bundle a view, about the camera or, ``packed`` (see `_FROM_LIGHT`), about light ``k``; of rays to no light where ``k`` is
+    negative."""
     i = wp.tid()
     view = views[i]
     bundle = RayBundle()
@@ -93,7 +96,10 @@ def _bundles_of_lights(
     bundle.pitch = view.width
     bundle.masked = view.masked
     bundle.hides = view.hides
-    if k < light_count_of(lights, view.world) and wp.isfinite(view.eye):
+    if k < 0:
+        if not wp.isfinite(view.eye):
+            bundle.masked = 1
+    elif k < light_count_of(lights, view.world) and wp.isfinite(view.eye):
         row = light_row(lights, view.world, k)
         if packed == _TO_SKY:
             linear = lights.linear[row]
@@ -191,6 +197,59 @@ def _rays_to_lights(
 
 
 @wp.kernel(enable_backward=False, module="unique")
+def _rays_around(
+    first: wp.int32,
+    step: wp.int32,
+    count: wp.int32,
+    views: wp.array[ViewRow],
+    width: wp.int32,
+    height: wp.int32,
+    record: Visibility,
+    positions: wp.array[wp.vec3f],
+    geometric: wp.array[wp.vec3f],
+    normals: wp.array[wp.vec3f],
+    sample: wp.int32,
+    out: ShadowRays,
+):
+    """Short rays to all sides of a surface, as many as the cosine says."""
+    job = first + wp.tid() * step
+    if job >= count:
+        return
+    which = job // height
+    y = job - which * height
+    view = views[which]
+    if view.masked != 0 or y >= view.height:
+        return
+    top = view.y0 - 8 * view.tile_y0 + y
+    start = view.record + top * 16 * view.tiles_x + view.x0 - 16 * view.tile_x0
+    for x in range(view.width):
+        pixel = view.output + y * view.width + x
+        direction = wp.vec3f()
+        weight = wp.float32(0.0)
+        if record.instance[start + x] >= 0:
+            p = positions[pixel]
+            here = view.right * p[0] + view.up * p[1] + view.back * p[2]
+            side = geometric[pixel]
+            normal = normals[pixel]
+            along = here
+            if view.orthographic != 0:
+                along = view.forward
+            if wp.dot(side, along) > 0.0:
+                side = -side
+                normal = -normal
+            far = wp.length(here)
+            uv = sample_point(view.x0 + x, view.y0 + y, _NO_LIGHT, sample)
+            towards = wp.normalize(normal + direction_from(2.0 * wp.pi * uv[1], 1.0 - 2.0 * uv[0]))
+            if wp.dot(side, towards) > 0.0:  # others are of a normal that is not the surface's: they do not count
+                direction = towards
+                weight = 1.0
+                out.origins[pixel] = here + side * (_OFFSET * far)
+                out.limits[pixel] = wp.vec2f(0.0, _REACH * far)
+        out.directions[pixel] = direction
+        out.weight[pixel] = weight
+
+
+@wp.kernel(enable_backward=False, module="unique")
 def _gather(
     first: wp.int32,
     step: wp.int32,
@@ -280,12 +339,29 @@ class Shadows:
             views = [self._views, self._width, self._height]
             shown = [surface.record, surface.positions, surface.geometric, surface.normals, lights, domes, k, sample, packed]
             launch(_rays_to_lights, self._view_count * self._height, [*views, *shown], [self._rays], device=device)
-            through = None
-            if scene.sheer is not None:
-                through = self._sheer_tracer().look(scene, origins, self._rays.directions, self._rays.limits, self._blocked)
-            else:
-                traced = [self._bundles, origins, self._rays.directions, scene.meshes, scene.instances, scene.top]
-                occluded(*traced, kinds=scene.kinds, limits=self._rays.limits, parallel=packed == 2, out=self._blocked, device=device)
+            self._trace(scene, origins, visibility, [int(sample == samples[0]), int(sample == samples[-1])], parallel=packed == 2)
+
+    def look_around(self, scene: TracedScene, surface: ShadowSurface, samples: range, *, openness: wp.array) -> None:
+        """Fill ``openness`` (pixels,) with how much of the surroundings is free, weighted by the cosine, by samples number ``samples``;
+        only what is nearer than half the distance to the camera counts. Device work only."""
+        device, views = self.device, [self._views, self._width, self._height]
+        inputs = [self._views, self._packets, self._tile_height, LightColumns(), _NO_LIGHT, 0]
+        wp.launch(_bundles_of_lights, dim=self._view_count, inputs=inputs, outputs=[self._bundles.rows], device=device)
+        seen = [surface.record, surface.positions, surface.geometric, surface.normals]
+        for sample in samples:
+            launch(_rays_around, self._view_count * self._height, [*views, *seen, sample], [self._rays], device=device)
             ends = [int(sample == samples[0]), int(sample == samples[-1])]
-            jobs = -(-self._total.shape[0] // _PIXELS)
-            launch(_gather, jobs, [self._rays, self._blocked, through, *ends], [self._total, visibility], device=device)
+            self._trace(scene, self._rays.origins, openness, ends)
+
+    def _trace(
+        self, scene: TracedScene, origins: wp.array | None, visibility: wp.array, ends: list[int], *, parallel: bool = False
+    ) -> None:
+        """Trace the rays as they are, and add what they see; ``ends``: whether they are the first, and the last."""
+        device, through = self.device, None
+        if scene.sheer is not None:
+            through = self._sheer_tracer().look(scene, origins, self._rays.directions, self._rays.limits, self._blocked)
+        else:
+            traced = [self._bundles, origins, self._rays.directions, scene.meshes, scene.instances, scene.top]
+            occluded(*traced, kinds=scene.kinds, limits=self._rays.limits, parallel=parallel, out=self._blocked, device=device)
+        jobs = -(-self._total.shape[0] // _PIXELS)
+        launch(_gather, jobs, [self._rays, self._blocked, through, *ends], [self._total, visibility], device=device)
