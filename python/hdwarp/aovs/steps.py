@@ -25,6 +25,7 @@ class Steps:
         self.pixel_count = 0  # of the planes
         self.kernels: list[Step] = []
         self._keep: list[wp.array] = []  # scratch and aliases
+        self._scalars: dict[int, tuple[wp.array, wp.array]] = {}  # by id of an array that is kept
 
     def scratch(self, dtype: type, planes: int = 1) -> wp.array:
         """Memory for what one kernel leaves to another: planes of pixels."""
@@ -36,8 +37,9 @@ class Steps:
         """An array of vectors as its numbers, the memory shared."""
         if array is None:
             return None
-        self._keep.append(flat_scalars(array))
-        return self._keep[-1]
+        if id(array) not in self._scalars:
+            self._scalars[id(array)] = array, flat_scalars(array)
+        return self._scalars[id(array)][1]
 
     def blocks(self, array: wp.array) -> wp.array:
         """A plane of the visibility record as vectors of a block's lanes, the memory shared: one load brings a block."""

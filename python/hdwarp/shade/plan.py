@@ -107,7 +107,8 @@ class ColourPlan:
         if self._shadows is None:
             return
         seen, look, steps = self._seen, self._look, self._steps
-        surface = ShadowSurface(seen.record, seen.positions, seen.geometric, self._normal)
+        planes = seen.positions, seen.geometric, self._normal
+        surface = ShadowSurface(seen.record, *planes, tuple(map(steps.scalars, planes)))
         scene = look.scene()
         each = max(1, look.light_samples // look.sample_count)
         if self._openness is not None:

@@ -7,12 +7,14 @@ that a light of which all is seen is as bright, to the last digit, as without sh
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import warp as wp
 
+from hdwarp.aovs.pixel_runs import lane_count, lane_options, load_columns, store_pairs, store_scalars, store_triples
 from hdwarp.launch import launch
 from hdwarp.shade.area_lights import LightForm, light_form
 from hdwarp.shade.domes import direction_from, dome_towards
@@ -131,10 +133,9 @@ def _rays_to_lights(
     domes: DomeTables,
     k: wp.int32,
     sample: wp.int32,
-    packed: wp.int32,
     out: ShadowRays,
 ):
-    """Rays towards light ``k`` of each view's world; ``packed`` as `_FROM_LIGHT`: from it."""
+    """Rays towards light ``k`` of each view's world."""
     job = first + wp.tid() * step
     if job >= count:
         return
@@ -173,8 +174,6 @@ def _rays_to_lights(
                 side = -side
                 normal = -normal
             reach = _OFFSET * wp.length(here)
-            if packed != 0:
-                reach += _SHORT * wp.length(at - here)
             here = here + side * reach
             uv = sample_point(view.x0 + x, view.y0 + y, k, sample)
             towards, distance, bright = sample_light(form, at - here, uv[0], uv[1])
@@ -186,14 +185,119 @@ def _rays_to_lights(
                 direction = towards
                 far = distance * (1.0 - _OFFSET)
                 far = wp.min(far, lights.shadow_reach[row][0])
-                if packed == _FROM_LIGHT:
-                    direction = -towards
-                    out.limits[pixel] = wp.vec2f(distance - far, distance * (1.0 - _SHORT))
-                else:
-                    out.origins[pixel] = here
-                    out.limits[pixel] = wp.vec2f(0.0, far)
+                out.origins[pixel] = here
+                out.limits[pixel] = wp.vec2f(0.0, far)
         out.directions[pixel] = direction
         out.weight[pixel] = weight
+
+
+@functools.cache
+def sharp_rays_kernel(lanes: int, distant: bool) -> wp.Kernel:
+    """`_rays_to_lights` of a POINT, or a DISTANT light without angle: a job is an image row on the CPU, a pixel on CUDA."""
+    LANES, DISTANT, WHOLE_ROWS = lanes, distant, lanes > 1
+    load_triples, load_rows = load_columns(lanes, 3), load_columns(lanes, 1, wp.int32)
+    floats = wp.types.vector(length=lanes, dtype=wp.float32)
+
+    @wp.kernel(enable_backward=False, module="unique", module_options=lane_options(lanes))
+    def rays_to_sharp_light(
+        first: wp.int32,
+        step: wp.int32,
+        count: wp.int32,
+        views: wp.array[ViewRow],
+        width: wp.int32,
+        height: wp.int32,
+        instance: wp.array[wp.int32],  # of the visibility record
+        positions: wp.array[wp.float32],  # flat, as the normals
+        geometric: wp.array[wp.float32],
+        normals: wp.array[wp.float32],
+        lights: LightColumns,
+        k: wp.int32,
+        out: ShadowRays,
+    ):
+        job = first + wp.tid() * step
+        if job >= count:
+            return
+        line = job
+        begin, end = wp.int32(0), width
+        if not WHOLE_ROWS:
+            line = job // width
+            begin = job - line * width
+            end = begin + 1
+        which = line // height
+        y = line - which * height
+        view = views[which]
+        end = wp.min(end, view.width)
+        if view.masked != 0 or y >= view.height:
+            return
+        bright = wp.float32(0.0)
+        reach = wp.float32(0.0)
+        at, axis = wp.vec3f(), wp.vec3f()
+        if k < light_count_of(lights, view.world):
+            row = light_row(lights, view.world, k)
+            bright = wp.where(lights.shadow[row] != 0 and lights.kind[row] >= 0, 1.0, 0.0)
+            at = light_place(lights, row, k < lights.start[1], view)
+            linear = lights.linear[row]
+            axis = wp.normalize(wp.vec3f(linear[0, 2], linear[1, 2], linear[2, 2]))
+            reach = lights.shadow_reach[row][0]
+        start = view.record + (view.y0 - 8 * view.tile_y0 + y) * 16 * view.tiles_x + view.x0 - 16 * view.tile_x0
+        ox, oy, oz = floats(), floats(), floats()
+        wx, wy, wz = floats(), floats(), floats()
+        near, far, weight = floats(), floats(), floats()
+        for block in range((end - begin + LANES - 1) // LANES):
+            x0 = begin + block * LANES
+            pixel = view.output + y * view.width + x0
+            high = wp.min(end - x0, LANES)
+            seen = load_rows(instance, 0, high, start + x0)
+            p = load_triples(positions, 0, high, pixel)
+            side = load_triples(geometric, 0, high, pixel)
+            normal = load_triples(normals, 0, high, pixel)
+            for lane in range(LANES):
+                x = view.right[0] * p[0, lane] + view.up[0] * p[1, lane] + view.back[0] * p[2, lane]
+                y_ = view.right[1] * p[0, lane] + view.up[1] * p[1, lane] + view.back[1] * p[2, lane]
+                z = view.right[2] * p[0, lane] + view.up[2] * p[1, lane] + view.back[2] * p[2, lane]
+                flat = view.orthographic != 0
+                ax = wp.where(flat, view.forward[0], x)
+                ay = wp.where(flat, view.forward[1], y_)
+                az = wp.where(flat, view.forward[2], z)
+                # Both sides are lit.
+                sign = wp.where(side[0, lane] * ax + side[1, lane] * ay + side[2, lane] * az > 0.0, -1.0, 1.0)
+                up = _OFFSET * wp.sqrt(x * x + y_ * y_ + z * z)
+                if not DISTANT:
+                    tx, ty, tz = at[0] - x, at[1] - y_, at[2] - z
+                    up = up + _SHORT * wp.sqrt(tx * tx + ty * ty + tz * tz)
+                up = up * sign
+                x, y_, z = x + side[0, lane] * up, y_ + side[1, lane] * up, z + side[2, lane] * up
+                tx, ty, tz = axis[0], axis[1], axis[2]
+                distance, shines = wp.inf, bright
+                if not DISTANT:
+                    tx, ty, tz = at[0] - x, at[1] - y_, at[2] - z
+                    square = wp.max(tx * tx + ty * ty + tz * tz, 1.0e-30)
+                    distance = wp.sqrt(square)
+                    tx, ty, tz = tx / distance, ty / distance, tz / distance
+                    shines = bright / square
+                shines = shines * wp.max(sign * (normal[0, lane] * tx + normal[1, lane] * ty + normal[2, lane] * tz), 0.0)
+                shines = wp.where(seen[0, lane] >= 0, shines, 0.0)
+                over = sign * (side[0, lane] * tx + side[1, lane] * ty + side[2, lane] * tz)
+                there = wp.where(shines > 0.0 and over > 0.0, 1.0, 0.0)
+                last = wp.min(distance * (1.0 - _OFFSET), reach)
+                # Packed rays of a point come from it.
+                turn = wp.where(DISTANT, there, -there)
+                wx[lane] = wp.where(there != 0.0, tx * turn, 0.0)
+                wy[lane] = wp.where(there != 0.0, ty * turn, 0.0)
+                wz[lane] = wp.where(there != 0.0, tz * turn, 0.0)
+                near[lane] = wp.where(DISTANT, 0.0, distance - last)
+                far[lane] = wp.where(DISTANT, last, distance * (1.0 - _SHORT))
+                ox[lane] = x
+                oy[lane] = y_
+                oz[lane] = z
+                weight[lane] = shines
+            store_triples(wx, wy, wz, 0, high, pixel, out.directions)
+            store_pairs(near, far, 0, high, pixel, out.limits)
+            store_scalars(weight, 0, high, pixel, out.weight)
+            if DISTANT:
+                store_triples(ox, oy, oz, 0, high, pixel, out.origins)
+
+    return rays_to_sharp_light
 
 
 @wp.kernel(enable_backward=False, module="unique")
@@ -290,6 +394,7 @@ class ShadowSurface:
     positions: wp.array
     geometric: wp.array
     normals: wp.array
+    numbers: tuple[wp.array, wp.array, wp.array]  # these three as their numbers, the memory shared
 
 
 class Shadows:
@@ -336,10 +441,20 @@ class Shadows:
         wp.launch(_bundles_of_lights, dim=self._view_count, inputs=inputs, outputs=[self._bundles.rows], device=device)
         origins = None if packed == 1 else self._rays.origins
         for sample in samples:
-            views = [self._views, self._width, self._height]
-            shown = [surface.record, surface.positions, surface.geometric, surface.normals, lights, domes, k, sample, packed]
-            launch(_rays_to_lights, self._view_count * self._height, [*views, *shown], [self._rays], device=device)
+            self._aim(surface, lights, domes, k, sample, packed)
             self._trace(scene, origins, visibility, [int(sample == samples[0]), int(sample == samples[-1])], parallel=packed == 2)
+
+    def _aim(self, surface: ShadowSurface, lights: LightColumns, domes: DomeTables, k: int, sample: int, packed: int) -> None:
+        """The rays of one sample of each pixel."""
+        views, lines = [self._views, self._width, self._height], self._view_count * self._height
+        if packed:
+            lanes = lane_count(self.device)
+            inputs = [*views, surface.record.instance, *surface.numbers, lights, k]
+            jobs = lines if lanes > 1 else lines * self._width
+            launch(sharp_rays_kernel(lanes, packed == _PACKED[LightKind.DISTANT]), jobs, inputs, [self._rays], device=self.device)
+            return
+        planes = [surface.positions, surface.geometric, surface.normals]
+        launch(_rays_to_lights, lines, [*views, surface.record, *planes, lights, domes, k, sample], [self._rays], device=self.device)
 
     def look_around(self, scene: TracedScene, surface: ShadowSurface, samples: range, *, openness: wp.array) -> None:
         """Fill ``openness`` (pixels,) with how much of the surroundings is free, weighted by the cosine, by samples number ``samples``;
