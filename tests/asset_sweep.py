@@ -1,6 +1,7 @@
 """Every stage of the shared assets from every camera, at three times, for four sets of purposes, beside what pxr says is there to be drawn.
 
-`python tests/asset_sweep.py ASSETS --sheet docs/images/assets.png` makes the contact sheet; the tests use the rest."""
+`python tests/asset_sweep.py ASSETS --sheet docs/images/assets.png --looks docs/images/looks.png` makes the contact sheets; the tests use the
+rest."""
 
 from __future__ import annotations
 
@@ -17,6 +18,22 @@ import hdwarp
 
 PURPOSES = (("default",), ("default", "render"), ("default", "proxy"), ("default", "render", "proxy", "guide"))
 SIZE = (320, 180)
+TILE = (272, 153)  # of contact sheets
+LOOKS = (  # stages that are about materials, textures and lights: name, camera, the picture that comes with it
+    ("testUsdImagingGLPreviewSurface/testPreviewSurfaceTransform2d.usda", None, "testUsdImagingGLPreviewSurface/grid.png"),
+    ("testUsdImagingGLUsdUdims/usdUdims.usda", None, "testUsdImagingGLUsdUdims/texture_1001.jpg"),
+    ("testUsdImagingGLDomeLight/domeLightZup.usda", "/Scene/FrontCamera", "testUsdImagingGLDomeLight/testImage.png"),
+    ("testUsdImagingGLDomeLight/domeLightZup.usda", "/Scene/BackCamera", None),
+    ("testUsdviewRenderSettingsEdits/test.usda", None, None),
+    ("TextureCoordinateTest/TextureCoordinateTest.usda", None, "TextureCoordinateTest/TextureCoordinateTemplate.png"),
+    ("RoughnessTest/RoughnessTest.usdz", None, None),
+    ("InterpolationTest/InterpolationTest.usdz", None, None),
+    ("Teapot/DrawModes.usd", None, "Teapot/textures/tea_set_01_diff_2k.jpg"),
+    ("vehicles/vehicleVariants.usda", None, None),
+    ("SubdivisionSurfaces/Creases_SpinningPyramids.usda", None, "SubdivisionSurfaces/Pyramid/thumbnail.png"),
+    ("testdata/simple_usd_preview_surface.usda", None, "testdata/checkerboard.png"),
+    ("tests/assets/cube_cylinder.usda", None, None),
+)
 
 
 @dataclass
@@ -125,26 +142,62 @@ def seen_alone(stage: Usd.Stage, look: Look, path: str) -> bool:
     return bool((hdwarp.render(scene, resolution=(64, 48), aovs=["primId"])["primId"] >= 0).any())
 
 
-def contact_sheet(assets: Path, out: Path, columns: int = 7, tile: tuple[int, int] = (272, 153)) -> None:
+def contact_sheet(assets: Path, out: Path) -> None:
     """A picture of every stage from every camera, named, at the time when most is seen."""
+    pictures = []
+    for name in stage_names(assets):
+        looks = sweep(assets, [name], size=TILE, purposes=[("default", "render")])
+        look = max(looks, key=lambda look: sum((frame["primId"] >= 0).sum() for frame in look.frames.values()))
+        pictures += [(f"{Path(name).stem} {camera}".strip(), _shown(frame["rgba8"])) for camera, frame in look.frames.items()]
+    _write_sheet(pictures, out, columns=7)
+
+
+def looks_sheet(assets: Path, out: Path) -> None:
+    """Stages of `LOOKS` in `preview`, beside the textures and thumbnails that come with them. Those that are very dark or bright by the
+    lights they have are exposed anew: "x 8" says by how much."""
+    import PIL.Image
+
+    from hdwarp.shade.encode import srgb_bytes
+
+    pictures = []
+    for end, camera, beside in LOOKS:
+        name = next(name for name in stage_names(assets) if name.endswith(end))
+        frame = hdwarp.render(str(assets / name), camera, resolution=TILE, aovs=["color", "primId"], samples=9, device="cpu")
+        color = frame["color"]
+        bright = float(np.quantile(color[frame["primId"] >= 0][:, :3].max(axis=1), 0.9))
+        gain = 1.0 if 0.1 < bright < 2.0 else 2.0 ** round(np.log2(0.6 / bright))
+        straight = color[..., :3] / np.maximum(color[..., 3:], 1e-6) * gain
+        rgba = np.concatenate([srgb_bytes(straight), np.uint8(color[..., 3:] * 255 + 0.5)], axis=2)
+        label = f"{Path(name).stem} {camera or ''}".strip()
+        pictures.append((label if gain == 1.0 else f"{label} x {gain:g}", _shown(rgba)))
+        if beside:
+            file = next(file for file in sorted(assets.rglob(Path(beside).name)) if str(file).endswith(beside))
+            there = PIL.Image.open(file).convert("RGBA")
+            there.thumbnail(TILE)
+            tile = PIL.Image.new("RGBA", TILE, (0, 0, 0, 0))
+            tile.paste(there, ((TILE[0] - there.width) // 2, (TILE[1] - there.height) // 2))
+            pictures.append((f"    {file.name}, of {Path(name).stem}", _shown(np.array(tile))))
+    _write_sheet(pictures, out, columns=5)
+
+
+def _shown(rgba: np.ndarray) -> np.ndarray:
+    """Before dark grey."""
+    alpha = rgba[..., 3:].astype(float) / 255
+    return (rgba[..., :3] * alpha + np.array([52, 54, 62]) * (1 - alpha)).astype(np.uint8)
+
+
+def _write_sheet(pictures: list[tuple[str, np.ndarray]], out: Path, columns: int) -> None:
     import PIL.Image
     import PIL.ImageDraw
 
-    pictures = []
-    for name in stage_names(assets):
-        looks = sweep(assets, [name], size=tile, purposes=[("default", "render")])
-        look = max(looks, key=lambda look: sum((frame["primId"] >= 0).sum() for frame in look.frames.values()))
-        pictures += [(f"{Path(name).stem} {camera}".strip(), frame["rgba8"]) for camera, frame in look.frames.items()]
     rows = -(-len(pictures) // columns)
-    width, height = tile[0] + 4, tile[1] + 16
+    width, height = TILE[0] + 4, TILE[1] + 16
     sheet = PIL.Image.new("RGB", (columns * width, rows * height), (250, 250, 250))
     draw = PIL.ImageDraw.Draw(sheet)
-    for k, (label, rgba) in enumerate(pictures):
+    for k, (label, shown) in enumerate(pictures):
         x, y = k % columns * width + 2, k // columns * height + 2
-        alpha = rgba[..., 3:].astype(float) / 255
-        shown = rgba[..., :3] * alpha + np.array([52, 54, 62]) * (1 - alpha)
-        sheet.paste(PIL.Image.fromarray(shown.astype(np.uint8)), (x, y))
-        draw.text((x + 2, y + tile[1] + 1), label[:38], fill=(20, 20, 20))
+        sheet.paste(PIL.Image.fromarray(shown), (x, y))
+        draw.text((x + 2, y + TILE[1] + 1), label[:44], fill=(20, 20, 20))
     out.parent.mkdir(parents=True, exist_ok=True)
     sheet.quantize(192, dither=PIL.Image.Dither.NONE).save(out, optimize=True)
 
@@ -153,10 +206,13 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("assets", type=Path)
     parser.add_argument("--sheet", type=Path)
+    parser.add_argument("--looks", type=Path)
     arguments = parser.parse_args()
     if arguments.sheet:
         contact_sheet(arguments.assets, arguments.sheet)
-    else:
+    if arguments.looks:
+        looks_sheet(arguments.assets, arguments.looks)
+    if not (arguments.sheet or arguments.looks):
         start, count = time.perf_counter(), 0
         for look in sweep(arguments.assets, stage_names(arguments.assets)):
             count += len(look.frames)
