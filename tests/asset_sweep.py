@@ -1,7 +1,6 @@
 """Every stage of the shared assets from every camera, at three times, for four sets of purposes, beside what pxr says is there to be drawn.
 
-`python tests/asset_sweep.py ASSETS --sheet docs/images/assets.png --looks docs/images/looks.png` makes the contact sheets; the tests use the
-rest."""
+`python tests/asset_sweep.py ASSETS --sheet docs/images/assets.png --looks docs/images/looks.png` makes contact sheets; tests use the rest."""
 
 from __future__ import annotations
 
