@@ -1,6 +1,6 @@
 """Every stage of the shared assets from every camera, at three times, for four sets of purposes, beside what pxr says is there to be drawn.
 
-`python tests/asset_sweep.py ASSETS --sheet docs/images/assets.png --looks docs/images/looks.png` makes contact sheets; tests use the rest."""
+`python tests/asset_sweep.py ASSETS --sheet docs/images/assets.png --looks docs/images/looks.png` makes contact sheets."""
 
 from __future__ import annotations
 
@@ -198,7 +198,7 @@ def _write_sheet(pictures: list[tuple[str, np.ndarray]], out: Path, columns: int
         sheet.paste(PIL.Image.fromarray(shown), (x, y))
         draw.text((x + 2, y + TILE[1] + 1), label[:44], fill=(20, 20, 20))
     out.parent.mkdir(parents=True, exist_ok=True)
-    sheet.quantize(192, dither=PIL.Image.Dither.NONE).save(out, optimize=True)
+    sheet.quantize(255, dither=PIL.Image.Dither.NONE).save(out, optimize=True)
 
 
 if __name__ == "__main__":
