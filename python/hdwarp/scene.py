@@ -31,6 +31,7 @@ from hdwarp.tables.frames import FrameTable
 from hdwarp.tables.given import float_rows
 from hdwarp.tables.lights import LightTable
 from hdwarp.tables.lods import Lods
+from hdwarp.tables.textures import TEXTURE_BUDGET
 
 if TYPE_CHECKING:
     from pxr import Usd
@@ -101,9 +102,11 @@ class Scene:
         strict: bool = False,
         mask: Sequence[str] | None = None,
         material_purposes: Sequence[str] = ("full", ""),
+        texture_budget: int = TEXTURE_BUDGET,
     ) -> None:
         """``purposes``: which purposes are drawn, default and render unless given. ``mask``: paths to restrict the stage to.
         ``material_purposes``: purposes of material bindings, in order of preference; "" is the all-purpose one.
+        ``texture_budget``: bytes that images of materials may take, as `RenderDelegate` has it.
 
         Raises StageError for what is no stage (and, with ``strict``, for the first error found on it), ArgumentError for bad options,
         """
@@ -115,7 +118,7 @@ class Scene:
         self.stage: Usd.Stage | None = open_stage(stage_or_path, mask=mask, diagnostics=opening)
         self._opening = [item for item in opening if item.code != "composition"]  # those are mended on the stage; the reader tells them
         self.identifier: str = self.stage.GetRootLayer().identifier
-        self.complexity, self.strict = complexity, strict
+        self.complexity, self.strict, self._texture_budget = complexity, strict, texture_budget
         self.purposes = check_purposes(purposes)
         code = resolve_time(self.stage, time)
         self._worlds = Worlds(() if worlds is None else resolve_worlds(worlds, self.stage, code))
@@ -500,7 +503,7 @@ class Scene:
 
     def _make_delegate(self) -> None:
         """``delegate``: all renders of the scene go through it; its ``index`` and device ``tables``, empty so far."""
-        self.delegate = RenderDelegate(self.device)
+        self.delegate = RenderDelegate(self.device, texture_budget=self._texture_budget)
         self.index, self.tables = self.delegate.create_render_index(self._worlds), self.delegate.tables
         self.tables.worlds.author_copies = self._author_copies
         self.tables.cameras.product_sizes = self._product_sizes

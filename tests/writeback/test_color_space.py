@@ -70,7 +70,7 @@ def test_files_say_so(tmp_path, device):
         red = next(part for part in file.parts if part.name() == "color").channels["R"].pixels
     assert headers["color"]["chromaticities"] == pytest.approx((0.713, 0.293, 0.165, 0.83, 0.128, 0.044, 0.32168, 0.33767))
     assert headers["albedo"]["colorInteropID"] == "lin_ap1_scene"
-    assert headers["albedo"]["hdwarp/meaning"] == "base colour, unlit, linear lin_ap1_scene"
+    assert headers["albedo"]["hdwarp/meaning"] == "base colour, unlit, lin_ap1_scene"
     assert headers["rgba8"]["colorInteropID"] == "lin_rec709_scene" and headers["distance_to_image_plane"]["colorInteropID"] == "data"
     np.testing.assert_array_equal(red, frame["color"][..., 0].astype(np.float16))
     archive = np.load(tmp_path / "a.npz")

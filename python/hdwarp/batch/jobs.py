@@ -101,6 +101,7 @@ def run_jobs(
     records: bool = False,
     compression: Mapping[str, str | int] | None = None,
     display: Display | str | None = None,
+    texture_budget: int | None = None,
     stop: Callable[[], bool] = lambda: False,
 ) -> Iterator[JobResult]:
     """Run the jobs in order, yielding each result as it is there, in that order. A job that fails is reported and the rest goes on.
@@ -111,12 +112,14 @@ def run_jobs(
     ``mask``: draw only these prims and what is below them. ``planned``: diagnostics of planning by id(stage). ``overwrite`` replaces
     files; ``resume`` keeps those that are complete, whatever made them. ``records``: also describe the jobs whose files are all kept.
     ``compression``: format ("exr", "png", "npz") -> compression as `write_file` takes it. ``display``: the same of those with 8 bits.
+    ``texture_budget``: in bytes, as `Scene` takes it.
     ``stop``: asked between pictures; when it says so, what is rendered is written and KeyboardInterrupt is raised. One that comes while
     ``stop`` says so, or from waiting, gives up the files that are not begun.
     """
     if mask is not None:
         mask = [*mask, *{job.shot.camera for job in jobs if job.shot.camera}]  # cameras are not drawn, but have to be there
     read = {"device": device, "complexity": complexity, "strict": strict, "mask": mask}
+    read |= {} if texture_budget is None else {"texture_budget": texture_budget}
 
     def write(frame: Frame, path: Path, name: str | None) -> None:
         kind = format_of(path)

@@ -41,6 +41,7 @@ class Request:
     results: str | None
     compression: dict[str, str | int]  # format -> compression, where one is chosen
     display: Display
+    texture_budget: int | None  # bytes
     overwrite: bool
     resume: bool
     strict: bool
@@ -91,6 +92,10 @@ def render(
         bool | None, typer.Option("--ambient-occlusion/--no-ambient-occlusion", help=setting_help("ambient_occlusion"))
     ] = None,
     textures: Annotated[bool | None, typer.Option("--textures/--no-textures", help=setting_help("textures"))] = None,
+    texture_budget: Annotated[
+        int | None,
+        typer.Option("--texture-budget", metavar="MIB", min=0, help="Memory for images of materials; larger ones are halved; 2048."),
+    ] = None,
     light_samples: Annotated[int | None, typer.Option("--light-samples", metavar="N", help=setting_help("light_samples"))] = None,
     camera_light: Annotated[bool | None, typer.Option("--camera-light/--no-camera-light", help=setting_help("headlight"))] = None,
     color_correction: Annotated[
@@ -181,6 +186,7 @@ def render(
         results=results,
         compression=_compression(exr_compression, png_compression),
         display=_display(color_correction, {"config": ocio_config, "display": ocio_display, "view": ocio_view}),
+        texture_budget=None if texture_budget is None else texture_budget << 20,
         overwrite=overwrite,
         resume=resume,
         strict=strict,

@@ -55,6 +55,7 @@ def run(request: Request) -> int:
             planned=planned,
             compression=request.compression,
             display=request.display,
+            texture_budget=request.texture_budget,
             stop=interrupts,
         )
         try:

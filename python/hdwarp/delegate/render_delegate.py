@@ -21,6 +21,7 @@ from hdwarp.stage.spec import ImageSpec
 from hdwarp.tables.scene_tables import SceneTables, TableCounts
 from hdwarp.tables.selecting import views_of
 from hdwarp.tables.structs import NOT_VISUAL
+from hdwarp.tables.textures import TEXTURE_BUDGET
 from hdwarp.views.conform import image_spec
 from hdwarp.views.rows import View, ViewTable
 
@@ -48,10 +49,18 @@ class RenderDelegate:
     supported_sprim_types = ("camera", "material", "distantLight", "sphereLight", "diskLight", "rectLight", "cylinderLight", "domeLight")
     supported_bprim_types = ("renderBuffer", "renderSettings")
 
-    def __init__(self, device: wp.Device | str | None = None, *, settings: RenderSettings | None = None) -> None:
-        """``device``: None: the first CUDA device, else the CPU. Raises ArgumentError for a device that does not exist."""
+    def __init__(
+        self, device: wp.Device | str | None = None, *, settings: RenderSettings | None = None, texture_budget: int = TEXTURE_BUDGET
+    ) -> None:
+        """``device``: None: the first CUDA device, else the CPU. ``texture_budget``: bytes that images of materials may take, their levels
+        included: where they would take more, the largest are held at half their size, and again, which is told.
+
+        Raises ArgumentError for a device that does not exist, and a budget that is no number of bytes.
+        """
         self.device = find_device(device)
-        self.tables = SceneTables(self.device)
+        if isinstance(texture_budget, bool) or not isinstance(texture_budget, int) or texture_budget < 0:
+            raise ArgumentError(f"texture_budget={texture_budget!r}: expected a number of bytes, 0 or more")
+        self.tables = SceneTables(self.device, texture_budget=texture_budget)
         self.render_param = RenderParam(self.tables, settings)
         self._index: RenderIndex | None = None
 

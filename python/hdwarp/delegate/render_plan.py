@@ -154,13 +154,14 @@ class ViewRecord:
         }
 
     def traced_scene(self, textured: bool) -> TracedScene:
-        """For shadow rays; see `refresh`. ``textured``: textures blend; they cut in any case."""
+        """For shadow rays; see `refresh`. ``textured``: textures blend, else their means do, unless some cut, which they do in any case."""
         tables, sheer = self.tables, None
         if tables.has_cutouts or tables.has_blending:
-            textured = (textured or tables.has_holes) and "opacity" in tables.textures.inputs
+            shown = tables.textures.columns if textured or tables.has_holes else tables.textures.mean_columns
+            textured = "opacity" in tables.textures.inputs
             sheer = Sheer(
                 materials=tables.materials.columns,
-                textures=tables.textures.columns if textured else None,
+                textures=shown if textured else None,
                 coordinates=[tables.primvar(name, 2) for name in tables.textures.sets] if textured else [],
                 values=[tables.primvar(name, 4) for name in tables.textures.values] if textured else [],
                 display_opacity=tables.primvar("displayOpacity", 1) if tables.has_display_opacity else None,
@@ -355,9 +356,9 @@ class RenderPlan:
         if len(tables.lights):
             lights = Lights(tables.lights.columns, tables.lights.domes.columns, self._lights)
         options = {}
-        if tables.textures and settings.textures:
+        if tables.textures:
             options = {
-                "textures": tables.textures.columns,
+                "textures": tables.textures.columns if settings.textures else tables.textures.mean_columns,
                 "coordinates": [tables.primvar(name, 2) for name in tables.textures.sets],
                 "values": [tables.primvar(name, 4) for name in tables.textures.values],
                 "textured": tables.textures.inputs,

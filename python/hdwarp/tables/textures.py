@@ -32,6 +32,7 @@ _AS_GIVEN = {  # columns that are fields of Texture
 _NUMBERS = ("start", "levels", "width", "height", "storage", "srgb", "wrap_s", "wrap_t", "st", "tile_start", "tile_count")
 _POOLS = {"words": wp.uint32, "level_start": wp.int32, "tile_row": wp.int32}
 _TYPES = dict.fromkeys(_NUMBERS, wp.int32) | _AS_GIVEN
+_OF_ONE_TEXEL = ("levels", "width", "height", "wrap_s", "wrap_t", "level_start")
 
 
 def srgb_decode(encoded: np.ndarray) -> np.ndarray:
@@ -58,6 +59,7 @@ class TextureTable:
         self.values: list[str] = []  # the same of primvars that are shown themselves
         self.inputs: dict[str, frozenset[int]] = {}  # of MATERIAL_INPUTS that some material has a texture of: sets that these are laid by
         self._arrays = {name: GrowingArray(dtype, device) for name, dtype in (_POOLS | _TYPES).items()}
+        self._of_means = {name: GrowingArray(wp.int32, device) for name in _OF_ONE_TEXEL}
         self._linear: wp.array | None = None
         self._forget()
 
@@ -76,6 +78,14 @@ class TextureTable:
         columns.linear = self._linear_bytes()
         return columns
 
+    @property
+    def mean_columns(self) -> TextureColumns:
+        """The same rows, each image (and each tile) of the one texel of its last level: its mean in linear light."""
+        columns = self.columns
+        for name, growing in self._of_means.items():
+            setattr(columns, name, growing.array)
+        return columns
+
     def _linear_bytes(self) -> wp.array:
         if self._linear is None:
             self._linear = wp.array(srgb_decode(np.arange(256) / 255), dtype=wp.float32, device=self.device)
@@ -83,10 +93,10 @@ class TextureTable:
 
     def addresses(self) -> list[int]:
         """Where the columns lie: other addresses, other structs."""
-        return [growing.array.ptr for growing in self._arrays.values()]
+        return [array.ptr for array in self.device_arrays()]
 
     def device_arrays(self) -> list[wp.array]:
-        return [growing.array for growing in self._arrays.values()]
+        return [growing.array for arrays in (self._arrays, self._of_means) for growing in arrays.values()]
 
     def diagnostics(self) -> list[Diagnostic]:
         """What is held smaller than it is, largest files first."""
@@ -115,7 +125,7 @@ class TextureTable:
         restarts |= any(self._skips[key] != skips[key] for key in self._images)
         if restarts:
             self._forget()
-            for growing in self._arrays.values():
+            for growing in (*self._arrays.values(), *self._of_means.values()):
                 growing.reset()
         self._skips = skips
         for texture in used:
@@ -146,6 +156,10 @@ class TextureTable:
                 words = [level_words(size, image.pixels.itemsize) for size in sizes[:-1]]
                 starts[: len(sizes)] = self._start(key) + np.cumsum([0, *words])
         self._arrays["level_start"].write(MOST_LEVELS * int(row[0]), starts)
+        self._of_means["level_start"].write(MOST_LEVELS * int(row[0]), np.full(MOST_LEVELS, starts[len(sizes) - 1]))
+        clamp = WRAPS.index("clamp")
+        for name, value in {"levels": 1, "width": 1, "height": 1, "wrap_s": clamp, "wrap_t": clamp}.items():
+            self._of_means[name].write_rows(row, np.array([value]))
         values = {
             "start": starts[0],
             "levels": len(sizes),
