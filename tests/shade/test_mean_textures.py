@@ -70,3 +70,14 @@ def test_settings_change_what_an_open_scene_shows(surfaces, tmp_path, device):
     scene.sync()
     assert is_one_colour(looks(WITHOUT)["albedo"][..., :3], means(surfaces, pixels))
     np.testing.assert_array_equal(looks()["albedo"], surfaces.look(stage, device, ("albedo",))["albedo"])
+
+
+def test_what_blends_does_so_by_its_mean(surfaces, tmp_path, device):
+    """Opacity from a texture: every pixel is covered by the mean of its alpha."""
+    file, pixels = surfaces.image(tmp_path)
+    stage = surfaces.square()
+    path = surfaces.diffuse(stage, file)
+    surfaces.connect(stage, "opacity", "float", f"{path}.outputs:a")
+    plain, flat = (surfaces.look(stage, device, ("color",), settings=settings)["color"][..., 3] for settings in (None, WITHOUT))
+    assert np.ptp(flat) < 1e-6 and flat[0, 0] == pytest.approx(pixels[..., 3].mean() / 255, abs=0.01)
+    assert np.ptp(plain) > 0.3
