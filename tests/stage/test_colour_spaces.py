@@ -93,6 +93,15 @@ def test_a_space_that_the_stage_defines(read):
     assert found.material("/c").diffuse_color == pytest.approx(tuple(np.square(PAINT)), abs=1e-5)
 
 
+@pytest.mark.parametrize("gamma", ["nan", "0", "-2", "1e30"])
+def test_a_definition_without_use_is_told(read, gamma):
+    text = material(authored("inputs:diffuseColor", "mine"), '(prepend apiSchemas = ["ColorSpaceDefinitionAPI:own"])')
+    definition = f'uniform token colorSpaceDefinition:own:name = "mine"\nfloat colorSpaceDefinition:own:gamma = {gamma}\n'
+    found = read(text.replace('def Material "m"', f'{definition}def Material "m"'))
+    assert found.material("/c").diffuse_color == pytest.approx(PAINT)
+    assert found.codes() == ["color-space"]
+
+
 def test_what_is_outside_of_rec709_ends_at_its_edge(read):
     found = read(material(authored("inputs:diffuseColor", "lin_ap1_scene", (0, 1, 0)))).material("/c")
     raw = expected("lin_ap1_scene", (0, 1, 0))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 from pxr import Gf, Usd, Vt
 
@@ -51,22 +53,33 @@ def in_working_space(attribute: Usd.Attribute, colours: np.ndarray) -> tuple[np.
         return None, ""
     space = find_space(name, attribute)
     if space is None:
-        return None, f"the colour space {name!r} of {attribute.GetName()} is not known; read as linear Rec.709. Author one of {_known()}"
+        said = f"the colour space {name!r} of {attribute.GetName()} is not known, or defined by no usable numbers; read as linear Rec.709"
+        return None, f"{said}. Author one of {_known()}"
     if space.IsData():
         return None, ""
     values = Vt.FloatArray.FromNumpy(np.array(colours, np.float32).ravel())
-    space.ConvertRGBSpan(Gf.ColorSpace(WORKING_SPACE), values)
-    converted = np.nan_to_num(np.array(values, np.float32), nan=0.0, posinf=_LARGEST)
-    return np.clip(converted, 0.0, _LARGEST).reshape(np.shape(colours)), ""
+    space.ConvertRGBSpan(_named(WORKING_SPACE), values)
+    converted = np.fmin(np.fmax(np.array(values, np.float32), np.float32(0.0)), np.float32(_LARGEST))  # 0 for NaN
+    return converted.reshape(np.shape(colours)), ""
 
 
 def find_space(name: str, attribute: Usd.Attribute | None = None) -> Gf.ColorSpace | None:
     """A colour space by Gf's name, another one in use, or one that is defined on the prims about ``attribute``, which is in it."""
-    name = _NAMES.get(name, name)
-    if Gf.ColorSpace.IsValid(name):
-        return Gf.ColorSpace(name)
+    if (space := _named(_NAMES.get(name, name))) is not None:
+        return space
     defined = Usd.ColorSpaceAPI.ComputeColorSpace(attribute, None) if attribute else None
-    return defined if defined and defined.GetName() else None  # of the definition, not the space
+    return defined if defined and defined.GetName() and _is_usable(defined) else None  # its name is the definition's, not the space's
+
+
+@functools.lru_cache(maxsize=64)  # to make one takes longer than to convert a colour
+def _named(name: str) -> Gf.ColorSpace | None:
+    return Gf.ColorSpace(name) if Gf.ColorSpace.IsValid(name) else None
+
+
+def _is_usable(space: Gf.ColorSpace) -> bool:
+    """Whether numbers can be made of what somebody has defined."""
+    gamma, into_xyz = space.GetGamma(), np.array(space.GetRGBToXYZ(), np.float64)
+    return bool(0.0 < gamma < 100.0 and np.isfinite(into_xyz).all() and abs(np.linalg.det(into_xyz)) > 1e-9)
 
 
 def rendering_space(name: str) -> tuple[LinearSpace, str]:
