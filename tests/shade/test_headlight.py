@@ -8,7 +8,7 @@ import pytest
 from hdwarp.shade.encode import srgb_bytes
 
 MESH, SPHERE, CUBE = 0, 1, 2
-PLANES = ["color", "rgba8", "albedo", "normal"]
+PLANES = ["color", "rgba8", "albedo", "normal", "Ngeom"]
 
 
 def check(twin, image, hit, view, base, emissive=(0, 0, 0)):
@@ -16,7 +16,8 @@ def check(twin, image, hit, view, base, emissive=(0, 0, 0)):
     base. Float32 normals are good to 1e-6, and near the horizon what is reflected changes 5 times as fast as the cosine."""
     seen = hit.seen
     toward = hit.direction[seen] / np.linalg.norm(hit.direction[seen], axis=-1, keepdims=True)
-    facing = np.abs(np.einsum("ij,ij->i", toward, image["normal"][seen].astype(float)))
+    facing, facet = (np.abs(np.einsum("ij,ij->i", toward, image[name][seen].astype(float))) for name in ("normal", "Ngeom"))
+    facing = np.maximum(facing, 0.5 * facet)  # however smooth normals turn away
     base, emissive = (np.broadcast_to(c, (*hit.t.shape, 3))[seen] for c in (base, emissive))
     colour = view.exposure * (twin.camera_light(base, facing) + emissive)
     np.testing.assert_allclose(image["color"][seen][:, :3], colour, rtol=3e-5, atol=1e-5)

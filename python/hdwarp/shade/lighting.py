@@ -43,11 +43,15 @@ def light_count_of(lights: LightColumns, world: wp.int32) -> wp.int32:
     """How many lights a world has, those of all worlds among them; 0 where all are of a kind that lights nothing here."""
     if not lights.start:
         return 0
-    count = lights.start[1] + lights.start[world + 2] - lights.start[world + 1]
+    shared = wp.int32(lights.start[1])
+    count = wp.int32(shared)
+    if world >= 0 and world + 2 < lights.start.shape[0]:  # views may be of no world at all
+        count += lights.start[world + 2] - lights.start[world + 1]
     lit = wp.int32(0)
     for k in range(count):
-        shared = lights.start[1]
-        row = wp.where(k < shared, k, lights.start[world + 1] + k - shared)
+        row = wp.int32(k)
+        if k >= shared:
+            row = lights.start[world + 1] + k - shared
         if lights.kind[row] != MESH_LIGHT:
             lit = count
             break
@@ -58,7 +62,9 @@ def light_count_of(lights: LightColumns, world: wp.int32) -> wp.int32:
 def light_row(lights: LightColumns, world: wp.int32, k: wp.int32) -> wp.int32:
     """Row of light ``k`` of a world: globals come first."""
     shared = lights.start[1]
-    return wp.where(k < shared, k, lights.start[world + 1] + k - shared)
+    if k < shared:
+        return k
+    return lights.start[world + 1] + k - shared
 
 
 @wp.func
