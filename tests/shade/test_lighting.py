@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import warp as wp
 from pxr import Gf, Sdf, Usd, UsdGeom, UsdLux, UsdPhysics, UsdShade
 from tests.shade import light_stage as sheet
 
@@ -381,6 +382,17 @@ def test_a_lamp_outside_of_the_worlds_is_as_near_to_each_as_it_is(device, integr
     assert np.linalg.norm(origins - origins[0], axis=1).max() > 3.0
     for image, origin in zip(images, origins, strict=True):
         same(image, 3.0 * sheet.from_point(np.array([0.5, 0.25, 2.0]) - origin, sheet.places()), rtol=2e-4)
+
+
+@pytest.mark.parametrize("integrator", ["fast", "preview"])
+def test_views_of_worlds_that_are_not_there_see_nothing(device, integrator):
+    settings = hdwarp.RenderSettings(integrator=integrator)
+    with hdwarp.Scene(environment(), device=device, worlds=[hdwarp.replicate("/env", count=3, spacing=(4.0, 4.0))]) as scene:
+        sensor = hdwarp.SensorCamera(scene, cameras="*/c", resolution=(sheet.SIZE, sheet.SIZE), settings=settings)
+        out = sensor.allocate(["color"])
+        sensor.update(scene.state(), out, world_indices=wp.array([2, 100_000_000, -5], dtype=wp.int32, device=device))
+    same(out["color"].numpy()[0, ..., :3] * np.pi / sheet.BASE, 2.0 * sheet.from_point((0, 0, 1.5), sheet.places()))
+    assert not out["color"].numpy()[1:].any()
 
 
 def test_worlds_without_lights_have_the_cameras(device):
