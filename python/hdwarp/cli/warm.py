@@ -59,6 +59,7 @@ def kernel_variants(device) -> list:
     from hdwarp.shade.cutout import mark_kernel
     from hdwarp.shade.lighting import lighting_kernel
     from hdwarp.shade.normal_maps import normal_map_kernel
+    from hdwarp.shade.shadows import sharp_rays_kernel
     from hdwarp.shade.textures import shown_kernel
     from hdwarp.trace.free import free_kernel
     from hdwarp.trace.jobs import EVERYTHING, SceneKinds
@@ -80,6 +81,7 @@ def kernel_variants(device) -> list:
         kernels.append(factory(lanes))
     kernels += [data_type_kernel(lanes), geometry_kernel(lanes, True), shown_kernel(lanes), normal_map_kernel(lanes)]
     kernels += [lighting_kernel(lanes, given, lit) for given, lit in itertools.product(truth, truth)]
+    kernels += [sharp_rays_kernel(lanes, distant) for distant in truth]
     kernels += [footprints_kernel(lanes, given) for given in truth]
     kernels += [geometry_kernel(lanes, given, True) for given in truth] + [motion_kernel(lanes, True)]
     kernels += [mark_kernel(textured) for textured in truth]
