@@ -37,7 +37,7 @@ class Network:
     def warn_of_file(self, here: str, error: Exception) -> None:
         """An image cannot be read that the input ``here`` names."""
         where = f"inputs:{self.driven}: {here}" if self.driven else here
-        self.warning("texture", f"{where}: {error}; its fallback is used")
+        self.warning("texture", f"{where}: {error}; its fallback is used, or where none is authored the value of the input")
 
     def numbers(self, node: Usd.Prim, name: str, otherwise: tuple[float, ...]) -> tuple[float, ...]:
         """As many finite numbers as ``otherwise`` has, which stands for an input without value, or, told, with another one."""

@@ -165,6 +165,30 @@ def test_an_unresolved_texture_is_told_once_and_with_udim_tiles_not_at_all(found
     assert [item.code for item in found(material("./none.<UDIM>.png")) if "none" in item.message] == ["asset-unresolved"]
 
 
+@pytest.mark.parametrize("through", ["the texture", "an input of the material"])
+def test_a_missing_texture_of_what_is_drawn_is_told_once(found, through):
+    """With what is shown instead; where nothing is bound to the material, as any file that is not there."""
+    shader, texture, ours = "/World/L/S", "/World/L/T", through == "the texture"
+    files = (
+        ("", "asset inputs:file = @gone.png@")
+        if ours
+        else ("asset inputs:file = @gone.png@", "asset inputs:file.connect = </World/L.inputs:file>")
+    )
+    text = (
+        'def Sphere "Ball" (prepend apiSchemas = ["MaterialBindingAPI"])\n{\nrel material:binding = </World/L>\n}\n'
+        f'def Material "L"\n{{\n{files[0]}\ntoken outputs:surface.connect = <{shader}.outputs:surface>\n'
+        f'def Shader "S"\n{{\nuniform token info:id = "UsdPreviewSurface"\ncolor3f inputs:diffuseColor = (1, 0, 0)\n'
+        f"color3f inputs:diffuseColor.connect = <{texture}.outputs:rgb>\ntoken outputs:surface\n}}\n"
+        f'def Shader "T"\n{{\nuniform token info:id = "UsdUVTexture"\n{files[1]}\ncolor3f outputs:rgb\n}}\n}}\n'
+    )
+    told = [item for item in found(text) if "gone.png" in item.message]
+    assert [(item.code, item.paths) for item in told] == [("texture", ("/World/L",))]
+    assert "or where none is authored the value of the input" in told[0].message
+    unbound = text.replace("rel material:binding = </World/L>", "")
+    asset = "/World/L/T.inputs:file" if ours else "/World/L.inputs:file"
+    assert ("asset-unresolved", (asset,)) in [(item.code, item.paths) for item in found(unbound) if "gone.png" in item.message]
+
+
 def test_a_missing_reference_is_told_once(found):
     told = [item for item in found('def Xform "A" (references = @./gone.usda@)\n{\n}\n') if "gone.usda" in item.message]
     assert [(item.code, str(item.severity)) for item in told] == [("composition", "error")]

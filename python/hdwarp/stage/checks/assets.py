@@ -15,8 +15,9 @@ _TYPES = (Sdf.ValueTypeNames.Asset, Sdf.ValueTypeNames.AssetArray)
 
 
 def unresolved(subject: Subject) -> Iterator[Finding]:
-    """Without the pictures of cards that are drawn: those are told with what is drawn instead."""
-    told = {f"{item.path}.{item.message.partition(': ')[0]}" for item in subject.told if item.code == "texture"}
+    """Without the pictures of cards and of materials that are drawn: those are told with what is drawn instead."""
+    drawn = [item for item in subject.told if item.code == "texture"]
+    told = {f"{item.path}.{item.message.partition(': ')[0]}" for item in drawn}
     for prim, names in subject.prims.assets:
         for name in names:
             attribute = prim.GetAttribute(name)
@@ -24,6 +25,8 @@ def unresolved(subject: Subject) -> Iterator[Finding]:
                 value = attribute.Get(subject.time)
                 for asset in [value] if isinstance(value, Sdf.AssetPath) else value or ():
                     if asset.path and not asset.resolvedPath and not _tiles(attribute, asset.path):
+                        if any(f"@{asset.path}@" in item.message and prim.GetPath().HasPrefix(item.path) for item in drawn):
+                            continue
                         yield UNRESOLVED.broken(
                             attribute.GetPath(),
                             f"the file @{asset.path}@ is not found",
