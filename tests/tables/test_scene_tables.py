@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import warp as wp
+from pxr import Sdf
 
 from hdwarp.delegate.aov import array_type
 from hdwarp.delegate.render_index import RenderIndex
@@ -180,9 +181,9 @@ def test_triangle_points_by_path_and_id(device):
     index, tables = RenderIndex(), SceneTables(device)
     drawn = [mesh("/b", wall(), 0, 0, -4), Gprim("/c", GeometryKind.SPHERE, None, at(0, 0, -9)), mesh("/d/m", wall(9.0), 0, 0, -20)]
     render(stage(drawn), device, index=index, tables=tables)
-    for right in ("/b", "/d/m", 0, 2):
+    for right in ("/b", "/d/m", 0, 2, Sdf.Path("/b"), np.int32(2)):
         assert tables.meshes.triangle_points(right).tolist() == [[0, 1, 2], [0, 2, 3]]
-    for wrong in ("", "/", "/a", "/b/x", "/c", "/d", "/d/", "/d/m/x", "/nothing", 1, 3, 7, -1):
+    for wrong in ("", "/", "/a", "/b/x", "/c", "/d", "/d/", "/d/m/x", "/nothing", 1, 3, 7, -1, Sdf.Path("/c"), None):
         with pytest.raises(ArgumentError, match="not a mesh"):
             tables.meshes.triangle_points(wrong)
         assert index.mesh_row(wrong) == -1

@@ -132,6 +132,7 @@ class RenderIndex:
     def mesh_row(self, prim: str | int) -> int:
         """Mesh row of a prim by path or primId: of a mesh, points or curves; -1 for a shape and for what the scene does not draw."""
         keys = self.gprim_order
+        prim = prim if isinstance(prim, int | np.integer) else str(prim)  # paths may be Sdf's
         prim_id = bisect_left(keys, (prim,)) if isinstance(prim, str) else prim
         if not 0 <= prim_id < len(keys) or (isinstance(prim, str) and keys[prim_id][0] != prim):
             return -1
