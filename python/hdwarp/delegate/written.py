@@ -96,7 +96,7 @@ class WrittenGprims:
         number of points, NotSupported for curves."""
         mesh = self.mesh(path)
         if mesh.form.is_curve:
-            raise NotSupported(f"points of <{path}>: points of curves cannot be set on the device, their pieces depend on them; {_CURE}")
+            raise NotSupported(f"points of <{path}>: points of curves cannot be set on the device, their pieces depend on them. {_CURE}")
         count = authored_point_count(mesh)
         if shape != (count, 3):
             drawn = f", all that are authored; {len(mesh.points)} of them are drawn" if len(mesh.points) < count else ""
