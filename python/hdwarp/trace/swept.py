@@ -4,6 +4,9 @@ A tube is a disc swept along a cubic, square to it. No formula says where a ray 
 about a place on the curve; where the ray meets that cone is a better place, once the bend of the curve is reckoned with. That is Newton's
 method with a quadratic equation in it, which does not mind silhouettes: pieces are short (see `MeshGeometry.pieces`), and from the middle
 of one it takes about three steps, also where a tube is as thick as it is bent.
+Who does what: `swept_packet` (leaves against a tile's rays, by `swept_crossings`) and `ray_leaves` (against one ray, by this module) decide
+what a pixel sees, both by `is_settled` and `is_met` of this module; `swept_reach` says what of a leaf a tile can see at all. Where exactly
+the pixel's own ray hits is found once more in double, by `aovs.swept_hits`, which starts from what was found here.
 (The idea: A. Reshetov and D. Luebke, "Phantom Ray-Hair Intersector", HPG 2018; the equations are our own.)
 """
 
