@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,15 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """`device`: the CPU always, CUDA when there is one. Warp starts only if a test asks."""
     if "device" in metafunc.fixturenames:
         metafunc.parametrize("device", _devices(), scope="session")
+
+
+@pytest.fixture(autouse=True)
+def no_aov_of_others():
+    """What a test, or an example that it runs, registers as an AOV is gone for the next."""
+    yield
+    registry = sys.modules.get("hdwarp.aovs.registry")
+    for name in [name for name, spec in registry.AOVS.items() if spec.shade is not None] if registry else ():
+        del registry.AOVS[name]
 
 
 @pytest.fixture(scope="session")
