@@ -198,7 +198,7 @@ def test_one_pixel_a_thread_gives_the_same_bits(tools, monkeypatch):
     names = [*EVERY, "primvars:v"]
     primvars = {"v": columns, "normals": columns, "displayColor": columns}
     blocks = setup.resolve(names, primvars=primvars)
-    monkeypatch.setattr("hdwarp.aovs.resolve.lane_count", lambda device: 1)
+    monkeypatch.setattr("hdwarp.aovs.steps.lane_count", lambda device: 1)
     single = setup.resolve(names, primvars=primvars)
     for one, many in zip(single, blocks, strict=True):
         for name in names:
