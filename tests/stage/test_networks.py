@@ -80,6 +80,18 @@ def test_fallbacks_of_a_texture(read, png):
     assert texture == Texture(texture.image, "st", "black", "black")
 
 
+@pytest.mark.parametrize(("more", "told"), [("", True), ("float2 inputs:st = (0.5, 0.5)", False), (LAID, False)])
+def test_a_texture_that_is_laid_by_nothing_is_noted(read, png, more, told):
+    """It shows one point of its image, as the schema says; mostly somebody forgot to connect it."""
+    found = read(textured(png("a.png"), more))
+    noted = [item for item in found.diagnostics if item.code == "texture-coordinates"]
+    assert [(item.path, item.severity) for item in noted] == ([("/m", Severity.NOTE)] if told else [])
+    assert all("inputs:st of </m/t>" in item.message for item in noted)
+    texture = diffuse(found)
+    assert texture.st_linear == ((1.0, 0.0, 0.0, 1.0) if more == LAID else (0.0,) * 4)
+    assert texture.st_offset == ((0.5, 0.5) if "0.5" in more else (0.0, 0.0))
+
+
 def test_interfaces_and_node_graphs_are_followed(read, png):
     """File, primvar and rotation from the material's interface, the texture in a node graph: as plain connections give."""
     plain = node("x", "UsdTransform2d", "float2 inputs:in.connect = </m/r.outputs:result>\nfloat inputs:rotation = 90") + READER

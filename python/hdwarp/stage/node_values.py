@@ -95,6 +95,11 @@ def _uv_texture(network: Network, node: Usd.Prim, output: str, width: int) -> Va
         if produced(node, "fallback", network.time) is None:
             return None
         return _cut(fallback, _OUTPUTS[output], width)
+    st = node.GetAttribute("inputs:st")
+    if not st or not (st.HasAuthoredConnections() or st.HasAuthoredValue()):
+        message = f"inputs:st of <{node.GetPath()}> is not connected: all of the surface shows the corner (0, 0) of the image, mixed with"
+        cure = "black where the texture does not wrap. Connect it to a UsdPrimvarReader_float2 of st"
+        network.diagnostics.note(network.path, "texture-coordinates", f"{message} {cure}")
     wraps = (_wrap(network, node, name, k, file) for k, name in enumerate(("wrapS", "wrapT")))
     scale, bias = network.numbers(node, "scale", (1.0,) * 4), network.numbers(node, "bias", (0.0,) * 4)
     space = network.token(node, "sourceColorSpace", COLOUR_SPACES)

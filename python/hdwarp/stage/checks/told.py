@@ -119,6 +119,7 @@ MEANINGS = {
     "subset-family": "a family of subsets that is not what it says it is",
     "subset-indices": "subset indices that name no face",
     "subset-type": "a subset of other than faces",
+    "texture-coordinates": "a texture that is laid by no primvar",
     "texture": "a texture that cannot be read or laid, or a node that is not supported",
     "topology": "a mesh whose counts and indices do not agree",
     "trim-curves": "trim curves, which are not supported yet",
