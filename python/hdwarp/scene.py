@@ -101,10 +101,12 @@ class Scene:
         complexity: str = "low",
         strict: bool = False,
         mask: Sequence[str] | None = None,
+        draw_modes: bool = True,
         material_purposes: Sequence[str] = ("full", ""),
         texture_budget: int = TEXTURE_BUDGET,
     ) -> None:
         """``purposes``: which purposes are drawn, default and render unless given. ``mask``: paths to restrict the stage to.
+        ``draw_modes``: False: models are drawn whole, whatever their ``model:drawMode``.
         ``material_purposes``: purposes of material bindings, in order of preference; "" is the all-purpose one.
         ``texture_budget``: bytes that images of materials may take, as `RenderDelegate` has it.
 
@@ -133,6 +135,7 @@ class Scene:
             complexity=complexity,
             material_purposes=names_of(material_purposes, "material_purposes"),
             mask=mask,
+            draw_modes=draw_modes,
         )
         self._listener = ChangeListener(self.stage)
         self.time: float | None = None  # time code read at; None for the default time, or the earliest where no start is authored

@@ -172,6 +172,25 @@ def test_errors_are_one_line_with_reason_and_cure(arguments, code, words, stage,
     assert not list(tmp_path.glob("*.png")) and not list(tmp_path.glob(".hdwarp*"))
 
 
+def test_models_are_drawn_whole_without_draw_modes(tmp_path):
+    """usdrecord's --disableDrawMode: the ball in place of the box that its model stands in for it."""
+    (tmp_path / "a.usda").write_text("""#usda 1.0
+        def Xform "m" (
+            kind = "component"
+            prepend apiSchemas = ["GeomModelAPI"]
+        )
+        {
+            uniform token model:drawMode = "cards"
+            uniform bool model:applyDrawMode = 1
+            def Sphere "ball" {}
+        }
+    """)
+    for flags, path in (([], "/m"), (["--disableDrawMode"], "/m/ball"), (["--disable-draw-mode"], "/m/ball")):
+        out = tmp_path / f"{len(list(tmp_path.iterdir()))}.npz"
+        run("render", tmp_path / "a.usda", *flags, "--aov", "primId", "--image-width", "16", "-o", out)
+        assert np.load(out)["prim_paths"].tolist() == [path]
+
+
 def test_usdrecords_spellings(products, tmp_path):
     short = ["-cam", "/camera", "-c", "low", "-r", "hdWarp", "-w", "32", "-d", "-color", "sRGB"]
     long = ["--disableGpu", "--renderSettingsPrimPath", "/Render/settings", "--disableDrawMode", "--purposes", "default,render"]

@@ -97,6 +97,7 @@ def run_jobs(
     overwrite: bool = False,
     resume: bool = False,
     mask: Sequence[str] | None = None,
+    draw_modes: bool = True,
     planned: dict[int, Diagnostics] | None = None,
     records: bool = False,
     compression: Mapping[str, str | int] | None = None,
@@ -109,8 +110,9 @@ def run_jobs(
     While a frame is traced, the next time is read and earlier frames are encoded and written (see `overlap`); what is yielded and what is
     in the files is as if one came after the other.
 
-    ``mask``: draw only these prims and what is below them. ``planned``: diagnostics of planning by id(stage). ``overwrite`` replaces
-    files; ``resume`` keeps those that are complete, whatever made them. ``records``: also describe the jobs whose files are all kept.
+    ``mask``: draw only these prims and what is below them. ``draw_modes``: see `Scene`. ``planned``: diagnostics of
+    planning by id(stage). ``overwrite`` replaces files;
+    ``resume`` keeps those that are complete, whatever made them. ``records``: also describe the jobs whose files are all kept.
     ``compression``: format ("exr", "png", "npz") -> compression as `write_file` takes it. ``display``: the same of those with 8 bits.
     ``texture_budget``: in bytes, as `Scene` takes it.
     ``stop``: asked between pictures; when it says so, what is rendered is written and KeyboardInterrupt is raised. One that comes while
@@ -118,7 +120,7 @@ def run_jobs(
     """
     if mask is not None:
         mask = [*mask, *{job.shot.camera for job in jobs if job.shot.camera}]  # cameras are not drawn, but have to be there
-    read = {"device": device, "complexity": complexity, "strict": strict, "mask": mask}
+    read = {"device": device, "complexity": complexity, "strict": strict, "mask": mask, "draw_modes": draw_modes}
     read |= {} if texture_budget is None else {"texture_budget": texture_budget}
 
     def write(frame: Frame, path: Path, name: str | None) -> None:

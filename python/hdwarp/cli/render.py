@@ -35,6 +35,7 @@ class Request:
     complexity: str
     purposes: tuple[str, ...] | None
     mask: tuple[str, ...] | None
+    draw_modes: bool
     session_layer: str | None
     device: str | None
     settings: dict[str, object]  # those of `RenderSettings` that are given
@@ -129,14 +130,15 @@ def render(
     disable_camera_light: Annotated[bool, typer.Option("--disable-camera-light", "--disableCameraLight", hidden=True)] = False,
     disable_gpu: Annotated[bool, typer.Option("--disable-gpu", "--disableGpu", hidden=True)] = False,
     render_pass: Annotated[str | None, typer.Option("--render-pass", "--renderPassPrimPath", "-rp", hidden=True)] = None,
-    disable_draw_mode: Annotated[bool, typer.Option("--disable-draw-mode", "--disableDrawMode", hidden=True)] = False,
+    disable_draw_mode: Annotated[
+        bool, typer.Option("--disable-draw-mode", "--disableDrawMode", help="Draw models whole, whatever their draw mode.")
+    ] = False,
     dome_visibility: Annotated[bool, typer.Option("--enable-dome-light-visibility", "--enableDomeLightVisibility", hidden=True)] = False,
     resolver_context: Annotated[str | None, typer.Option("--resolver-context", "--resolverContext", hidden=True)] = None,
     trace_file: Annotated[str | None, typer.Option("--trace-to-file", "--traceToFile", hidden=True)] = None,
     trace_format: Annotated[str | None, typer.Option("--trace-format", "--traceFormat", hidden=True)] = None,
     memstats: Annotated[str | None, typer.Option("--memstats", hidden=True)] = None,
 ) -> int:
-    # --disableDrawMode needs nothing done: draw modes are not applied yet, and a diagnostic names the prims that have one.
     refuse_unsupported(complexity, jobs, renderer, render_pass)
     for flag, given in (
         ("--enableDomeLightVisibility", dome_visibility),
@@ -172,6 +174,7 @@ def render(
         complexity=complexity,
         purposes=_listed(purposes),
         mask=_listed(mask),
+        draw_modes=not disable_draw_mode,
         session_layer=session_layer,
         device="cpu" if disable_gpu and device is None else device,
         settings=_settings(

@@ -51,6 +51,7 @@ def run(request: Request) -> int:
             overwrite=request.overwrite,
             resume=request.resume,
             mask=request.mask,
+            draw_modes=request.draw_modes,
             records=request.results is not None,
             planned=planned,
             compression=request.compression,

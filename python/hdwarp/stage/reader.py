@@ -60,6 +60,7 @@ class StageReader:
         material_purposes: Sequence[str] = ("full", ""),
         mask: Sequence[str] | Usd.StagePopulationMask | None = None,
         collisions: bool = False,
+        draw_modes: bool = True,
     ) -> None:
         """``purposes``: what is drawn. ``material_purposes``: of bindings, in order of preference, "" being all-purpose. ``mask``: paths
         to restrict the reading to. ``collisions``: read colliders too that are invisible or of a purpose that is not drawn. Cameras,
@@ -77,7 +78,7 @@ class StageReader:
         self.time: Usd.TimeCode | None = None  # None: nothing has been read
         self._purposes = frozenset(purposes)
         self._mask = None if mask is None else population_mask(mask)
-        self._collisions = collisions
+        self._collisions, self._draw_modes = collisions, draw_modes
         self._varying = VaryingAttributes(stage)
         self._layer_files = LayerFiles(stage)
         self._lost_files: list[str] = []  # as told
@@ -255,7 +256,7 @@ class StageReader:
         roots = _topmost(parts.roots)
         gone = self._take_records(roots)
         skinning = Skinning(stage, self.time, told)
-        walk = Walk(self._fact_reader(told), self._purposes, self._mask, told, skinning, self._geometry, self._collisions)
+        walk = Walk(self._fact_reader(told), self._purposes, self._mask, told, skinning, self._geometry, self._collisions, self._draw_modes)
         walk.images = self._materials.images
         walk.budget.left -= self._records.cost
         with np.errstate(over="ignore", invalid="ignore"):  # numbers beyond all bounds are looked for, and told, where they matter

@@ -44,7 +44,7 @@ def walk_subtree(walk: Walk, path: str) -> None:
         state = _inherit(walk, facts, state, str(above))
         if facts.body:
             state.body = state.path
-        if state.draw_mode in draw_modes.DRAWN and draw_modes.applies(facts.prim):
+        if walk.draw_modes and state.draw_mode in draw_modes.DRAWN and draw_modes.applies(facts.prim):
             state.hidden = True
         if facts.lod_root and not state.hidden:
             names = facts.prim.GetFilteredChildrenNames(silent.predicate)
@@ -138,7 +138,7 @@ def _walk_on(walk: Walk, stack: list[tuple[Usd.Prim, str, State]]) -> None:
         elif facts.light or category is Category.LIGHT:
             message = "lights that point instancers place are not supported; it is off. Place it outside, or by native instances"
             diagnostics.warning(path, "light-in-instancer", message)
-        if state.draw_mode in draw_modes.DRAWN and not state.hidden and draw_modes.applies(facts.prim):
+        if walk.draw_modes and state.draw_mode in draw_modes.DRAWN and not state.hidden and draw_modes.applies(facts.prim):
             take_stand_in(walk, facts, state)
             state.hidden = True
         if category is Category.POINT_INSTANCER:

@@ -98,6 +98,7 @@ class Walk:
     skinning: Skinning
     geometry: PathMap[MeshEntry | InstancerEntry]  # by path of the very prim: read before, or by this walk
     collisions: bool = False  # read colliders too that are not drawn
+    draw_modes: bool = True  # False: models are drawn whole whatever their draw mode
     meshes: MeshSet = field(default_factory=MeshSet)
     drawn: list[Drawn] = field(default_factory=list)
     bodies: dict[str, tuple[Gf.Matrix4d, str]] = field(default_factory=dict)  # and the articulation root
